@@ -8,6 +8,7 @@ use edge::{
     settings::{self, Kept, Lookup, SettingError},
 };
 use market::{catalogue::Quota, chain_state::Lead};
+use pages::guide::Contact;
 use worker::Env;
 
 use crate::methods::Methods;
@@ -24,6 +25,8 @@ pub struct Settings {
     pub base_url: Option<String>,
     /// Address of a block explorer, to which a transaction's id is appended.
     pub explorer_url: String,
+    /// Address at which people reach the operator; `None` if the pages name none.
+    pub contact: Option<Contact>,
     /// Whether responses report the request's cost, for development.
     pub shows_usage: bool,
     /// Token for reading the operator's status; if `None`, nobody can read it.
@@ -80,6 +83,8 @@ impl FacilitatorAccess {
 impl Settings {
     fn read(lookup: &Lookup<'_>) -> Result<Self, SettingError> {
         const OPERATOR: &str = "OPERATOR_TOKEN";
+        const CONTACT: &str = "OPERATOR_CONTACT";
+        let no_address = SettingError { name: CONTACT.into(), problem: "must be a mail address or an https address" };
         let short = SettingError { name: OPERATOR.into(), problem: "must have at least 24 characters" };
         let default = Quota::default();
         let quota = |name, default| {
@@ -97,6 +102,7 @@ impl Settings {
             )?,
             base_url: lookup("BASE_URL"),
             explorer_url: lookup("EXPLORER_URL").unwrap_or_else(|| EXPLORER_URL.to_owned()),
+            contact: lookup(CONTACT).map(|text| Contact::parse(&text).ok_or(no_address)).transpose()?,
             shows_usage: lookup("SHOW_USAGE").is_some(),
             operator: lookup(OPERATOR).map(|token| SharedToken::new(&token, MIN_TOKEN).ok_or(short)).transpose()?,
             quota: Quota {

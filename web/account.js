@@ -3,10 +3,13 @@
 // forms.
 import {
   bearer,
+  createElement,
   element,
   fail,
+  forgetOwned,
   offerCopies,
   offerWallets,
+  owned,
   readLimits,
   refuse,
   request,
@@ -26,6 +29,7 @@ import {
 /** Deletes the session. */
 function forget() {
   for (const name of ["session", "balance", "balance-address"]) stored(name, null);
+  forgetOwned();
 }
 
 /** @param {string} path @param {RequestInit} [init] */
@@ -45,6 +49,10 @@ async function show() {
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   required("main").replaceWith(page.adoptNode(page.querySelector("main") ?? page.body));
   const { balance } = required("main").dataset;
+  for (const row of document.querySelectorAll("#purchases li")) {
+    const { listing, purchase } = /** @type {HTMLElement} */ (row).dataset;
+    if (purchase) owned(listing, purchase);
+  }
   tellAccount(balance ? tada(balance) : undefined);
   offerCopies();
   tellTimes();
@@ -57,8 +65,8 @@ function offerTable() {
   const link = element("csv");
   if (!link) return;
   /** @param {HTMLTableCellElement} cell */
-  const quoted = ({ textContent, firstElementChild }) =>
-    `"${(firstElementChild?.getAttribute("title") ?? textContent ?? "")
+  const quoted = (cell) =>
+    `"${(cell.querySelector("[title]")?.getAttribute("title") ?? cell.textContent ?? "")
       .trim()
       .replaceAll('"', '""')
       .replace(/^[=+@-]/, "'$&")}"`;
@@ -73,7 +81,7 @@ function offerTable() {
 const send = (method, path, body) =>
   call(path, { method, ...(body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }) });
 
-/** @type {Record<string, (button: HTMLElement) => Promise<string | undefined>>} */
+/** @type {Record<string, (button: HTMLElement) => Promise<string | Node | undefined>>} */
 const actions = {
   limits: async () => {
     const limits = readLimits();
@@ -83,8 +91,13 @@ const actions = {
     return "Limits changed.";
   },
   withdraw: async () => {
-    const { lovelace } = await (await send("POST", "/me/wallet/withdraw")).json();
-    return `${tada(lovelace)} are on their way to your wallet.`;
+    const { lovelace, tx } = await (await send("POST", "/me/wallet/withdraw")).json();
+    const sent = document.createDocumentFragment();
+    sent.append(
+      `${tada(lovelace)} are on their way to your wallet. The balance above follows within about a minute. `,
+      createElement("a", { href: `${required("main").dataset.explorer}${tx}`, textContent: "See the transaction" }),
+    );
+    return sent;
   },
   revoke: async ({ dataset }) => {
     await send("DELETE", `/me/agents/${dataset.agent}`);
@@ -145,7 +158,8 @@ function listen() {
           const again = /** @type {HTMLElement | null} */ (document.querySelector(`[data-action=${action}]:enabled`));
           element(section ?? "")?.parentElement?.append(required("talk"));
           again?.focus();
-          setStatus(done);
+          setStatus("");
+          required("status").append(done);
         },
       ),
     );

@@ -8,6 +8,8 @@ export * from "./cardano.js";
 const TEST_NETWORK = 0;
 /** CIP-30's error codes for an owner's refusal: access, signing a transaction, signing data. */
 export const REFUSED = { access: -3, tx: 2, data: 3 };
+/** CIP-30's error code for another account than the one that was connected. */
+const ACCOUNT_CHANGED = -4;
 /** Times at which to look for wallets, which extensions add to the page after it has loaded. */
 const LOOK_AGAIN_MS = [0, 200, 500, 1000, 2000];
 /** Header of an address with a payment key on a test network (CIP-19, types 0, 2 and 6). */
@@ -141,16 +143,21 @@ export function showError(error) {
   // The draft will not be signed.
   element("draft")?.toggleAttribute("hidden", true);
   const problem = required("problem");
-  problem.textContent = known ? error.message : "Something went wrong. Reload the page.";
+  problem.textContent = known
+    ? error.message
+    : `An error in this page stopped it (${Object(error).message}). Reload it to see how things stand.`;
   problem.scrollIntoView({ block: "nearest" });
 }
+
+export const OFFLINE = "You are offline. Connect to the internet, and try again.";
 
 /**
  * @param {string} path
  * @param {RequestInit} [init]
  */
 export function request(path, init) {
-  return fetch(path, { credentials: "omit", ...init }).catch(() => fail("The service does not answer. Try again."));
+  const why = () => (navigator.onLine ? "The service does not answer. Try again." : OFFLINE);
+  return fetch(path, { credentials: "omit", ...init }).catch(() => fail(why()));
 }
 
 /**
@@ -171,23 +178,45 @@ export async function ask(path, body, init = {}) {
   return said;
 }
 
+/** Time in ms after which the reader is told that a wallet has not answered. */
+const SLOW_MS = 6000;
+
 /**
- * Calls a wallet, with a message for each kind of error.
+ * Calls a wallet, with a message for each kind of error. The reader can cancel the wait; a later answer is ignored.
  * @template T
+ * @param {string} name The wallet's name.
  * @param {number} refused Error code for the owner's refusal.
  * @param {() => Promise<T>} what
+ * @returns {Promise<T>}
  */
-export async function askWallet(refused, what) {
+export async function askWallet(name, refused, what) {
+  const cancel = required("cancel");
+  cancel.hidden = false;
+  const slow = setTimeout(
+    () =>
+      setStatus(`${name} has not answered yet. Its window may be hidden: open it and answer there, or cancel here.`),
+    SLOW_MS,
+  );
   try {
-    return await what();
+    return await Promise.race([
+      what(),
+      new Promise((_, reject) => {
+        cancel.onclick = () => reject(Object.assign(new Problem(`You stopped waiting for ${name}. Nothing was sent.`)));
+      }),
+    ]);
   } catch (error) {
     if (error instanceof Problem) throw error;
     const { code, info, message } = Object(error);
     if (code === refused || code === REFUSED.access) fail("You declined in the wallet, so nothing was signed.");
+    if (code === ACCOUNT_CHANGED)
+      fail(`You changed the account in ${name}, so nothing was signed. Try again: it begins with the new account.`);
     const reason = `${info ?? message ?? "no reason"}`;
     // A node's own words are for nobody who signs.
     if (/[{[]/.test(reason)) fail("The network did not accept the transaction. Reload the page and try again.");
     fail(`The wallet could not do this: ${reason}`);
+  } finally {
+    clearTimeout(slow);
+    cancel.hidden = true;
   }
 }
 
@@ -198,7 +227,7 @@ export async function askWallet(refused, what) {
 async function connect(wallet) {
   const { name } = wallet;
   setStatus(`Waiting for ${name} …`);
-  return askWallet(REFUSED.access, async () => {
+  return askWallet(name, REFUSED.access, async () => {
     const api = await wallet.enable();
     if ((await api.getNetworkId()) !== TEST_NETWORK) fail(`${name} is on mainnet. Switch it to preprod.`);
     // Wallets return addresses in any order, none, null, or throw. The one that was used here before comes first.
@@ -236,7 +265,7 @@ export const named = ({ addresses }) => addresses.slice(0, MOST_NAMED).map(({ te
 export function sign({ name, api, addresses }, digest, address = addresses[0]?.text) {
   setStatus(`Sign the message in ${name}. It moves no money.`);
   const by = addresses.find(({ text }) => text === address);
-  return askWallet(REFUSED.data, () => api.signData(by?.hex ?? "", digest));
+  return askWallet(name, REFUSED.data, () => api.signData(by?.hex ?? "", digest));
 }
 
 /**
@@ -429,7 +458,7 @@ export async function signed({ name, api }, { transaction, words }) {
   required("words").replaceChildren(...words.map((textContent) => createElement("li", { textContent })));
   reveal("draft");
   setStatus(`Check the transaction in ${name} and sign it.`);
-  const witnesses = await askWallet(REFUSED.tx, () => api.signTx(transaction, true));
+  const witnesses = await askWallet(name, REFUSED.tx, () => api.signTx(transaction, true));
   return merged(transaction, witnesses) ?? fail("The wallet signed nothing.");
 }
 
@@ -443,7 +472,7 @@ export function offerCopies() {
     const words = button.textContent;
     button.removeAttribute("hidden");
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(dataset.copy ?? "");
+      await navigator.clipboard.writeText(dataset.copy || location.href);
       button.textContent = "Copied";
       await pause(2000);
       button.textContent = words;
@@ -492,11 +521,49 @@ export function tellAccount(balance) {
   const known = stored("balance", balance);
   const link = document.querySelector("[data-account]");
   if (!link || !session()) return;
+  for (const out of document.querySelectorAll("[data-signed-out]")) out.remove();
   link.replaceChildren("Account");
   if (known) link.append(" ", createElement("span", { className: "badge", textContent: known }));
+}
+
+/**
+ * Remembers in this browser that a listing was bought, or forgets it.
+ * @param {string | undefined} listing
+ * @param {string | null} [purchase]
+ */
+export const owned = (listing, purchase) => stored(`owned:${listing}`, purchase);
+
+/** Forgets what was bought in this browser. */
+export function forgetOwned() {
+  for (const key of Object.keys(localStorage)) if (key.startsWith("surety:owned:")) localStorage.removeItem(key);
+}
+
+/** Says on a listing's page that the reader bought or sells it. */
+function tellOwner() {
+  const { listing, seller } = element("yours")?.dataset ?? {};
+  const bought = listing && owned(listing);
+  if (bought) {
+    required("bought").querySelector("a")?.setAttribute("href", `/purchases/${bought}`);
+    reveal("bought");
+  } else if (seller && session() && keyIn(`${stored("owner")}`) === keyIn(seller)) reveal("sold");
+}
+
+/** Offers to show a long text as a whole, which otherwise scrolls in a box. */
+export function offerWhole() {
+  const [button, ...boxes] = ["whole", "content", "readable"].map(element);
+  const all = boxes.filter((box) => box !== null);
+  if (!button) return;
+  button.hidden = !all.some((box) => box.scrollHeight > box.clientHeight + 1);
+  button.onclick = () => {
+    for (const box of all) box.classList.toggle("boxed");
+    const isWhole = !all[0]?.classList.contains("boxed");
+    button.textContent = isWhole ? "Show less" : "Show all";
+    button.ariaExpanded = `${isWhole}`;
+  };
 }
 
 offerCopies();
 tellTimes();
 tellAccount();
+tellOwner();
 setInterval(tellTimes, 10_000);

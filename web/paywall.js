@@ -17,6 +17,8 @@ import {
   hex,
   largest,
   offerRows,
+  offerWhole,
+  owned,
   ownWallet,
   Problem,
   parsed,
@@ -97,6 +99,8 @@ async function deliver(content, purchase) {
   reveal("draft", false);
   stage(3);
   show("delivered");
+  owned(listing, purchase);
+  offerWhole();
   if ((await sha256(content)) === hash) setStatus("Delivered and verified: exactly the listed text.");
   else showError(new Problem("This is not the listed text. Open your purchase: protected ones can be disputed."));
 }
@@ -150,7 +154,11 @@ async function settle(payment) {
       );
       const text = await exact(answer).catch(() => null);
       if (!answer || text == null) {
-        setStatus("Connection lost. Trying again with the same payment: you are not charged twice.");
+        setStatus(
+          navigator.onLine
+            ? "Connection lost. Trying again with the same payment: you are not charged twice."
+            : "You are offline. This goes on by itself once you are connected: you are not charged twice.",
+        );
       } else if (answer.ok) {
         if (own) {
           const id = purchaseIn(answer);
@@ -338,10 +346,15 @@ async function offerBalance() {
     offerAgain("It is in your purchases. Showing it again is free.");
 }
 
+function noBalance() {
+  required("funds").textContent = "Your balance cannot be read now. Reload in a minute.";
+}
+
 function tellPrice() {
   const payer = chosen();
   const by = payer === BALANCE ? " from your Surety balance" : payer ? ` with ${payer}` : "";
   reveal("before-signing", payer !== BALANCE);
+  required("go").toggleAttribute("disabled", !payer);
   required("go").textContent = `Pay ${Number(price) / 1e6} tADA${by}`;
 }
 
@@ -356,6 +369,13 @@ required("choose").addEventListener("submit", (event) => {
 for (const again of ["again", "show-again"])
   required(again).addEventListener("click", () => withBusy(() => {}, showAgain));
 required("other").addEventListener("click", () => show("choose"));
-offerRows(tellPrice, session() ? offerBalance().catch(() => {}) : undefined);
+if (session()) required("funds").textContent = "Loading …";
+offerRows(tellPrice, session() ? offerBalance().catch(noBalance) : undefined);
 const payment = unfinished();
 if (payment && (payment.kind === "wallet" || payment.address === ownWallet())) withBusy(() => payment, settle);
+else if (owned(listing)) {
+  // A wallet paid in this browser, or an account that has signed out since.
+  required("owned-link").setAttribute("href", `/purchases/${owned(listing)}`);
+  reveal("owned-link");
+  offerAgain("You bought it in this browser. Showing it again is free.");
+}

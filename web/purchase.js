@@ -15,6 +15,8 @@ import {
   keyIn,
   largest,
   offerRows,
+  offerWhole,
+  owned,
   ownWallet,
   pause,
   REFUSED,
@@ -41,27 +43,17 @@ let isBuyer = false;
 let shown;
 
 /**
- * Renders headings, lists, code and paragraphs of a text for reading.
+ * Renders a text for reading. The service does it, and leaves nothing in it that could act.
  * @param {string} text Markdown.
  */
-function readable(text) {
-  /** @type {HTMLElement[]} */
-  const parts = [];
-  for (const block of text.split(/^(```[\s\S]*?^```)|\n{2,}/m)) {
-    const words = block?.trim();
-    if (!words) continue;
-    const [, marks, heading] = /^(#{1,6}) (.*)$/.exec(words.split("\n")[0] ?? "") ?? [];
-    const rest = marks ? words.split("\n").slice(1).join("\n") : words;
-    // The page's own headings come before the text's.
-    if (marks) parts.push(createElement(`h${Math.min(6, marks.length + 2)}`, { textContent: heading }));
-    if (/^```/.test(rest)) parts.push(createElement("pre", { textContent: rest.replace(/^```.*\n|\n?```$/g, "") }));
-    else if (/^[-*] /.test(rest)) {
-      const list = createElement("ul", {});
-      list.append(...rest.split(/\n(?=[-*] )/).map((item) => createElement("li", { textContent: item.slice(2) })));
-      parts.push(list);
-    } else if (rest) parts.push(createElement("p", { textContent: rest.replaceAll(/\*\*|__/g, "") }));
-  }
-  return parts;
+async function readable(text) {
+  const answer = await request("/markdown", {
+    method: "POST",
+    body: text,
+    headers: { "content-type": "text/markdown" },
+  });
+  if (!answer.ok) fail("The reading view is not available now. Try again in a minute.");
+  return new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes;
 }
 
 /** @param {string} content */
@@ -92,18 +84,25 @@ async function show(content) {
     checked.textContent = "This is not the listed text. You can dispute it below.";
     element("wrong")?.setAttribute("open", "");
   }
+  owned(listing, purchase);
   reveal("viewer", false);
   reveal("goods");
+  offerWhole();
 }
 
-required("reading").addEventListener("click", ({ currentTarget }) => {
-  const reading = /** @type {HTMLElement} */ (currentTarget);
-  const on = reading.ariaPressed !== "true";
-  reading.ariaPressed = `${on}`;
-  if (on) required("readable").replaceChildren(...readable(shown ?? ""));
-  reveal("readable", on);
-  reveal("content", !on);
-});
+required("reading").addEventListener("click", () =>
+  withBusy(
+    () => required("reading"),
+    async (reading) => {
+      const on = reading.ariaPressed !== "true";
+      if (on) required("readable").replaceChildren(...(await readable(shown ?? "")));
+      reading.ariaPressed = `${on}`;
+      reveal("readable", on);
+      reveal("content", !on);
+      offerWhole();
+    },
+  ),
+);
 
 /** Shows the content if the signed-in account bought it and it may be read. */
 async function showToAccount() {
@@ -218,7 +217,7 @@ async function signAndSubmit(action) {
     addresses: addresses.slice(0, 200).map(({ hex }) => hex),
   });
   const hex = await signed(wallet, draft);
-  await askWallet(REFUSED.tx, () => api.submitTx(hex));
+  await askWallet(wallet.name, REFUSED.tx, () => api.submitTx(hex));
   reveal("draft", false);
 }
 
@@ -283,6 +282,7 @@ if (receipt) {
   link?.setAttribute("href", URL.createObjectURL(new Blob([json], { type: "application/json" })));
   reveal("signed-receipt");
 }
+if (main.dataset.version?.startsWith("refunded")) owned(listing, null);
 offerRows(choose);
 required("open").addEventListener("click", () =>
   withBusy(

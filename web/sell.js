@@ -61,7 +61,42 @@ function preview() {
     const field = form.elements.namedItem(shown.dataset.shows ?? "");
     shown.textContent = (field && Reflect.get(field, "value")) || shown.dataset.empty;
   }
+  tellShare();
   required("card-modes").textContent = form.modes.value === "instant" ? "Instant only" : "New seller";
+}
+
+/** Says beside the price what the seller receives, and when. */
+function tellShare() {
+  const gets = required("gets");
+  const [price, modes] = [Math.round(Number(form.priceTada.value) * 1e6), form.modes.value];
+  const fee = Math.max(Number(gets.dataset.fee), Math.floor(price / 10));
+  const ada = (/** @type {number} */ lovelace) => `${lovelace / 1e6} tADA`;
+  const lines = [
+    modes !== "instant" && price > fee
+      ? `Protected: you receive ${ada(price - fee)}, about half an hour after the sale. The fee is ${ada(fee)}.`
+      : "",
+    modes !== "protected" && price > 0 ? `Instant: you receive ${ada(price)}, at once.` : "",
+  ];
+  gets.textContent = lines.filter(Boolean).join(" ") || gets.dataset.empty || "";
+}
+
+/** Loads the recording as a buyer's browser would, and says whether it can be shown. The seller may list it anyway. */
+function tryRecording() {
+  const [note, { value, validity }] = [required("recording"), form.previewMedia];
+  note.textContent = "";
+  if (!value || !validity.valid) return;
+  const isVideo = /\.(mp4|webm)$/i.test(value);
+  const media = createElement(isVideo ? "video" : "img", { preload: "metadata", muted: true });
+  const say = (/** @type {string} */ words) => () => {
+    if (form.previewMedia.value === value) note.textContent = words;
+  };
+  media.addEventListener(isVideo ? "loadeddata" : "load", say("✓ The recording loads."));
+  media.addEventListener(
+    "error",
+    say("This recording does not load here. Check the address: until it loads, buyers see the cover."),
+  );
+  note.textContent = "Trying to load it …";
+  Reflect.set(media, "src", value);
 }
 
 /**
@@ -89,6 +124,9 @@ function mark(field, words) {
 function wrong(field) {
   const { validity, dataset, value } = field;
   if (validity.valueMissing) return "This is needed.";
+  const length = [...value].length;
+  if (dataset.most && length > Number(dataset.most)) return `At most ${dataset.most} characters; these are ${length}.`;
+  if (validity.rangeOverflow) return "At most 45,000,000,000 tADA: more does not exist.";
   if (validity.patternMismatch || validity.typeMismatch) return dataset.wrong ?? "This does not look right.";
   if (dataset.protected) {
     const least = form.modes.value === "instant" ? 1 : Number(dataset.protected);
@@ -119,6 +157,7 @@ form.addEventListener("input", ({ target }) => {
   const field = /** @type {Field} */ (target);
   if (field.ariaInvalid) mark(field, wrong(field));
 });
+form.previewMedia.addEventListener("change", tryRecording);
 form.addEventListener("submit", (event) => event.preventDefault());
 preview();
 offerWallets("List", offer, async (wallet, fields) => {

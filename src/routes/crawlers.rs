@@ -48,7 +48,7 @@ pub const ROUTES: &[Route] = &[
 ];
 
 /// Paths in the sitemap other than listings.
-const PATHS: [&str; 4] = ["/", "/sell", "/docs", "/llms.txt"];
+const PATHS: [&str; 8] = ["/", "/sell", "/protection", "/connect", "/help", "/about", "/docs", "/llms.txt"];
 
 fn typed(response: Response, kind: &str, max_age: &str) -> Response {
     response.with_header("content-type", kind).with_header("cache-control", max_age)

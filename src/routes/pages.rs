@@ -1,30 +1,32 @@
 //! Pages for browsers, rendered by the crate `pages` from the same queries as the JSON.
 
 use agents::oauth::grant;
-use api_types::Me;
+use api_types::{Error, ErrorCode, Me};
 use cardano::{Address, ContentHash, TxHash};
 use edge::{
     answer::{ErrorAnswer, Fault},
+    http::hold_request,
+    semaphore::Permit,
     serve::Response,
 };
 use market::{
     ListingId,
     catalogue::{self, Filter, take_off},
-    chain_state, purchase,
+    chain_state,
+    listing::MAX_CONTENT_BYTES,
+    purchase,
     purchase_request::{self, RequestId},
     receipt,
 };
 use pages::{
     POLICY, accept,
     account::SHOWN,
+    guide,
     home::{self, Asked},
-    preview::Size,
-    test_wallet,
+    markdown, test_wallet,
     view::{Listing, Purchase},
 };
 use serde::de::DeserializeOwned;
-#[cfg(test)]
-use serde_json::json;
 use sql::{Database, DatabaseError};
 use x402_cardano::wire::{PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, decode_header};
 
@@ -35,8 +37,7 @@ use crate::{
     error::{ApiError, no_such_path, not_signed_in},
     limits::{Counted, Weight},
     respond,
-    route::PROOF,
-    route::{Limit, Route, route},
+    route::{self, Argument, Body, Limit, PROOF, Route, route},
     routes::{creators, listings, me, purchases, unlock},
     session::Session,
 };
@@ -56,10 +57,36 @@ pub const ROUTES: &[Route] = &[
         docs |of| described(of.names("sell", "System", "The page on which a seller offers a listing"))
     },
     route! {
+        GET "/protection", Limit::Free => protection();
+        only page;
+        docs |of| described(of.names("protection", "System", "How protection works, for people"))
+    },
+    route! {
+        GET "/help", Limit::Free => help();
+        only page;
+        docs |of| described(of.names("help", "System", "Answers, and the operator's contact"))
+    },
+    route! {
+        GET "/about", Limit::Free => about();
+        only page;
+        docs |of| described(of.names("about", "System", "About the service, and what it is not"))
+    },
+    route! {
+        GET "/connect", Limit::Free => connect();
+        only page;
+        docs |of| described(of.names("connect", "System", "Commands that connect an agent"))
+    },
+    route! {
+        POST "/markdown", Limit::Client(Counted::OFFER) => rendered(MarkdownBody);
+        docs |of| of
+            .names("renderMarkdown", "System", "A text as the pages show it for reading")
+            .more("CommonMark with tables. HTML in the text is shown as text. Nothing is stored.")
+            .text(200, "text/html; charset=utf-8", "The text as HTML, a fragment.")
+    },
+    route! {
         GET "/listings/{id}/preview", Limit::Client(Counted::READ) => preview(ListingId);
         docs |of| of
             .names("getPreview", "Catalogue", "A listing's preview, as a document for a frame")
-            .query("small", "If present, the small version for a list.", json!({ "type": "string" }))
             .text(200, "text/html; charset=utf-8", "A page that shows only the preview.")
     },
     route! {
@@ -77,6 +104,27 @@ pub const ROUTES: &[Route] = &[
             .fails(&[404])
     },
 ];
+
+/// A text in Markdown. It counts against the client's memory limit until it is rendered.
+struct MarkdownBody(String, Option<Permit>);
+
+impl Argument for MarkdownBody {
+    const BODY: Option<Body> = Some(Body::of(MAX_CONTENT_BYTES));
+
+    async fn of(asked: route::Asked<'_>) -> Result<Self, ApiError> {
+        let (bytes, held) = hold_request(&asked.app.request, MAX_CONTENT_BYTES).await?;
+        let text = String::from_utf8(bytes).map_err(|_| {
+            let rule = "must be text in UTF-8";
+            ErrorAnswer::bad_request(Error::of_field(ErrorCode::MalformedBody, "body", rule))
+        })?;
+        Ok(Self(text, held))
+    }
+
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.body::<String>("text/markdown").fails(&[400])
+    }
+}
 
 /// Describes a path that has a page only.
 #[cfg(test)]
@@ -104,8 +152,7 @@ pub fn problem(app: &App, error: &ErrorAnswer) -> Response {
 async fn preview(app: &App, id: ListingId) -> Result<Response, ApiError> {
     let listing = listed(app, &id).await?;
     let media = listing.preview_media.ok_or_else(listings::unknown)?;
-    let small = app.request.query() == Some("small");
-    let html = ::pages::preview::page(&media, if small { Size::Small } else { Size::Large });
+    let html = ::pages::preview::page(&media);
     let response = headed(Response::text(html), &::pages::preview::HEADERS);
     Ok(response.with_header("cache-control", "public, max-age=3600"))
 }
@@ -126,7 +173,12 @@ async fn test_wallet(app: &App, _: String) -> Result<Response, ApiError> {
 }
 
 async fn sell(app: &App) -> Result<Response, ApiError> {
-    kept(app, ::pages::sell::page(&app.public_origin()?))
+    let page = kept(app, ::pages::sell::page(&app.public_origin()?))?;
+    let policy = page.header(POLICY).map(::pages::sell::policy);
+    Ok(match policy {
+        Some(policy) => page.with_header(POLICY, policy),
+        None => page,
+    })
 }
 
 async fn home(app: &App) -> Result<Response, ApiError> {
@@ -147,14 +199,20 @@ async fn home(app: &App) -> Result<Response, ApiError> {
 }
 
 pub async fn listing(app: &App, id: ListingId) -> Result<Response, ApiError> {
-    let listing = listed(app, &id).await?;
+    let listing = match listed(app, &id).await {
+        Ok(listing) => listing,
+        Err(error) => return off_sale(app, &id, error).await,
+    };
     let seller = catalogue::seller(&app.nearest(), &listing.seller_address).await?;
     kept(app, ::pages::listing::page(&app.public_origin()?, &listing, &seller))
 }
 
 /// Renders the paywall page, with the terms of the 402 answer that programs get.
 pub async fn paywall(app: &App, id: ListingId) -> Result<Response, ApiError> {
-    let asked = unlock::show(app, id.clone()).await?;
+    let asked = match unlock::show(app, id.clone()).await {
+        Ok(asked) => asked,
+        Err(error) => return off_sale(app, &id, error).await,
+    };
     let required = decode_header(asked.header(PAYMENT_REQUIRED).unwrap_or_default());
     let required: PaymentRequired = required.map_err(Fault::in_making("terms"))?;
     let listing = listed(app, &id).await?;
@@ -166,6 +224,28 @@ pub async fn paywall(app: &App, id: ListingId) -> Result<Response, ApiError> {
         explorer: &app.settings()?.explorer_url,
     };
     Ok(instead(app, asked, ::pages::paywall::page(&offer)))
+}
+
+/// Renders the page of a listing that its seller has taken off sale, with the error's status; passes the error on if the
+/// listing is not that.
+async fn off_sale(app: &App, id: &ListingId, error: ApiError) -> Result<Response, ApiError> {
+    match take_off::bought(&app.database(), id).await? {
+        Some((json, false)) => {
+            let html = ::pages::listing::off_sale(&read(&json)?);
+            Ok(instead(app, error.answer().into_response(), html))
+        }
+        _ => Err(error),
+    }
+}
+
+/// Renders a seller's sales, with buyers' addresses abbreviated.
+pub async fn sales(app: &App) -> Result<Response, ApiError> {
+    let _permit = Weight::LONG.hold(&app.request).await?;
+    let (seller, json) = purchases::found(app).await?;
+    let sales: Vec<Purchase> = read(&json)?;
+    let sold: Vec<&str> = sales.iter().take(SHOWN).map(|sale| sale.listing_id.as_str()).collect();
+    let titles = app.database().fetch(catalogue::titles(&sold)).await?;
+    Ok(fresh(app, ::pages::creator::sales(&seller, &sales, &titles)))
 }
 
 pub async fn creator(app: &App, address: Address) -> Result<Response, ApiError> {
@@ -244,6 +324,29 @@ pub async fn request_of_agent(app: &App, session: Option<Session>, id: String) -
         None => None,
     };
     Ok(fresh(app, ::pages::account::request(asked.as_ref())))
+}
+
+async fn protection(app: &App) -> Result<Response, ApiError> {
+    kept(app, guide::protection(&app.public_origin()?))
+}
+
+async fn help(app: &App) -> Result<Response, ApiError> {
+    kept(app, guide::help(&app.public_origin()?, app.settings()?.contact.as_ref()))
+}
+
+async fn about(app: &App) -> Result<Response, ApiError> {
+    kept(app, guide::about(&app.public_origin()?, app.settings()?.contact.as_ref()))
+}
+
+async fn connect(app: &App) -> Result<Response, ApiError> {
+    kept(app, guide::connect(&app.public_origin()?))
+}
+
+/// Renders a text for reading. A browser that opens the answer as a page may neither run nor load anything.
+async fn rendered(_: &App, MarkdownBody(text, _held): MarkdownBody) -> Result<Response, ApiError> {
+    let html = markdown::render(&text).into_string();
+    let response = headed(Response::text(html), &::pages::HEADERS);
+    Ok(response.with_header(POLICY, "default-src 'none'; sandbox").with_header("cache-control", "no-store"))
 }
 
 /// Returns a listing that is not hidden.

@@ -56,6 +56,7 @@ impl Argument for TxHash {
 pub const ROUTES: &[Route] = &[
     route! {
         GET "/purchases", Limit::Client(Counted::SEARCH) => list();
+        page Limit::Client(Counted::SEARCH) => pages::sales();
         docs |of| of
             .names("listPurchases", "Purchases", "List a seller's sales, newest first")
             .parameter("query", "seller", true, "The seller's preprod address.", json!({ "type": "string" }))
@@ -65,6 +66,7 @@ pub const ROUTES: &[Route] = &[
                 json!({ "type": "string" }),
             )
             .answers::<Vec<api_types::Purchase>>(200, "Purchases.")
+            .page(200)
             .fails(&[400])
     },
     route! {
@@ -99,6 +101,12 @@ pub const ROUTES: &[Route] = &[
 
 /// Lists a seller's sales. If the query has buyers, lists only their purchases.
 async fn list(app: &App) -> Result<Response, ApiError> {
+    let _permit = Weight::LONG.hold(&app.request).await?;
+    Ok(Response::json(found(app).await?.1))
+}
+
+/// Returns the seller of the request's query, and the sales that it asks for as JSON.
+pub async fn found(app: &App) -> Result<(Address, String), ApiError> {
     let url = app.request.url()?;
     let named = |wanted: &'static str| {
         let values = url.query_pairs().filter(move |(name, _)| name == wanted);
@@ -118,8 +126,7 @@ async fn list(app: &App) -> Result<Response, ApiError> {
         return Err(ErrorAnswer::bad_request(error).into());
     }
     let buyers: Vec<_> = buyers.iter().map(|address| *address.payment_key()).collect();
-    let _permit = Weight::LONG.hold(&app.request).await?;
-    Ok(Response::json(purchase::of_seller(&app.database(), &seller, &buyers).await?))
+    Ok((seller, purchase::of_seller(&app.database(), &seller, &buyers).await?))
 }
 
 /// Returns a purchase with its events on the chain.

@@ -15,7 +15,7 @@ pub enum LovelaceError {
     #[error("must be an amount of lovelace as a string of decimal digits")]
     NotDecimal,
     /// The amount exceeds the maximum supply of ADA.
-    #[error("must be at most 45000000000000000 lovelace, all ADA that can exist")]
+    #[error("must be at most 45000000000000000 lovelace (45,000,000,000 ADA), which is all that can exist")]
     TooLarge,
 }
 

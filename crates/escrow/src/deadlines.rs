@@ -33,6 +33,9 @@ pub const SUBMIT_RESULT_MS: Millis = 16 * MINUTE_MS;
 const UNLOCK_MS: Millis = 31 * MINUTE_MS;
 const EXTERNAL_DISPUTE_MS: Millis = 46 * MINUTE_MS;
 
+/// Times in milliseconds from the issue of a quote to `submit_result`, `unlock` and `external_dispute_unlock`.
+pub const AFTER_ISSUE_MS: [Millis; 3] = [SUBMIT_RESULT_MS, UNLOCK_MS, EXTERNAL_DISPUTE_MS];
+
 /// The deadlines of an escrow, in POSIX milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Deadlines {

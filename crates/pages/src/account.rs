@@ -4,6 +4,7 @@ use api_types::{Limits, Me};
 use cardano::Lovelace;
 use market::{
     account::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA},
+    purchase::Status,
     withdraw::RESERVE,
 };
 use maud::{Markup, html};
@@ -21,6 +22,12 @@ mod selling;
 
 pub use market::{catalogue::Title, purchase::Sale};
 pub use request::page as request;
+
+/// Approximate network fee of a withdrawal.
+const WITHDRAWAL_FEE: Lovelace = match Lovelace::new(170_000) {
+    Some(fee) => fee,
+    None => Lovelace::ZERO,
+};
 
 /// Maximum number of purchases, and also of listings, that the page shows, newest first.
 pub const SHOWN: usize = 50;
@@ -72,7 +79,7 @@ pub fn sign_in() -> String {
 pub fn page(account: &Account, now: u64) -> String {
     let balance = account.balance.map(Lovelace::get);
     around(&html! {
-        main #main data-balance=[balance] {
+        main #main data-balance=[balance] data-explorer=(account.explorer) {
             section {
                 h1 { "Your account" }
                 p.facts.soft {
@@ -120,8 +127,12 @@ impl Account {
                     summary { "Withdraw" }
                     p.small {
                         @match leaving {
-                            Some(leaving) if !nothing => { "Sends " (tada(leaving)) " to the wallet you signed in with. About " (tada(RESERVE)) " stay for fees." }
-                            _ => { "Nothing to withdraw: about " (tada(RESERVE)) " always stay for fees." }
+                            Some(leaving) if !nothing => {
+                                "Sends about " (tada(hundredths(leaving.saturating_sub(WITHDRAWAL_FEE)))) " to the wallet you signed in with: your \
+                                balance, less " (tada(RESERVE)) " that stay for the fees of later purchases and refunds, and less the network's \
+                                fee of about " (tada(WITHDRAWAL_FEE)) ". Money in open protected purchases is held by the contract, not by your balance."
+                            }
+                            _ => { "Nothing to withdraw: " (tada(RESERVE)) " always stay for the fees of later purchases and refunds." }
                         }
                     }
                     button.quiet type="button" data-action="withdraw" disabled[nothing] { "Withdraw to my wallet" }
@@ -166,9 +177,9 @@ impl Account {
                     }
                     ul.rows #purchases {
                         @for bought in self.me.purchases.iter().take(SHOWN) {
-                            li {
+                            li data-listing=(bought.listing_id) data-purchase=[(bought.status != Status::Refunded).then_some(bought.id)] {
                                 a href={ "/purchases/" (bought.id) } { (self.title_of(bought)) }
-                                span.status.(bought.status.name()) { (purchase::standing(bought)) }
+                                span.status.(purchase::tone(bought)) { (purchase::standing(bought)) }
                                 @if let Some(event) = bought.events.first() { span.soft { (on(event.at)) } }
                                 div.acts {
                                     a.button.quiet href={ "/purchases/" (bought.id) } aria-label={ "Open " (self.title_of(bought)) } { "Open" }
@@ -186,7 +197,7 @@ impl Account {
             section aria-labelledby="agents" {
                 h2 #agents { "Agents" }
                 @if self.agents.is_empty() {
-                    (parts::empty("No agent may spend from your balance.", "/llms.txt", "Connect an agent"))
+                    (parts::empty("No agent may spend from your balance.", "/connect", "Connect an agent"))
                 } @else {
                     ul.rows {
                         @for agent in &self.agents {

@@ -1,13 +1,42 @@
-//! `/creators/{address}`: a seller's listings and record of protected sales.
+//! `/creators/{address}`: a seller's listings and record of protected sales; `/purchases?seller=`: a seller's sales.
 
+use cardano::Address;
+use market::catalogue::Title;
 use maud::html;
 
 use crate::{
-    format::{count, short},
+    account::SHOWN,
+    format::{count, on, short},
     layout::{Card, Page, Section},
     parts,
-    view::{Listing, Seller},
+    view::{Listing, Purchase, Seller},
 };
+
+/// Renders a seller's newest sales. Buyers' addresses are abbreviated, because nobody needs to copy them from here.
+#[must_use]
+pub fn sales(seller: &Address, sales: &[Purchase], titles: &[Title]) -> String {
+    let title_of = |sale: &Purchase| {
+        let known = titles.iter().find(|known| known.id == sale.listing_id);
+        known.map_or("A prompt that is no longer for sale", |known| known.title.as_str()).to_owned()
+    };
+    let main = html! {
+        main #main {
+            h1 { "Sales of " (parts::creator(seller)) }
+            @if sales.is_empty() { div.empty { p { "No sales here." } } }
+            ul.rows {
+                @for sale in sales.iter().take(SHOWN) {
+                    li {
+                        a href={ "/purchases/" (sale.id) } { (title_of(sale)) }
+                        span.status.(sale.status.name()) { (sale.status.words()) }
+                        @if let Some(event) = sale.events.first() { span.soft { (on(event.at)) } }
+                        span.soft { "to " span.hash { (short(&sale.buyer_address.to_string())) } }
+                    }
+                }
+            }
+        }
+    };
+    Page { title: "Sales", section: Section::Elsewhere, script: None, card: None }.around(&main)
+}
 
 /// Renders a seller's page with the newest listings, or those after a cursor. `next` is the cursor of the next page,
 /// `None` on the last.

@@ -72,12 +72,12 @@ pub fn short(text: &str) -> String {
     }
 }
 
-/// Derives a file name from a title: `saas-landing-page-kit.md`.
+/// Derives a file name from a title: `saas-landing-page-kit.md`. Letters of all scripts stay.
 pub fn file_name(title: &str) -> String {
     const MOST: usize = 40;
-    let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let name = words.collect::<Vec<_>>().join("-").to_ascii_lowercase();
-    let name = name.get(..MOST).unwrap_or(&name).trim_end_matches('-');
+    let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let name: String = words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(MOST).collect();
+    let name = name.trim_end_matches('-');
     format!("{}.md", if name.is_empty() { "prompt" } else { name })
 }
 
@@ -107,6 +107,7 @@ mod tests {
     #[test]
     fn long_names_are_cut() {
         assert_eq!(file_name("SaaS landing page kit, 2026 <edition>"), "saas-landing-page-kit-2026-edition.md");
+        assert_eq!(file_name("Très long titre, façon « été »"), "très-long-titre-façon-été.md");
         assert_eq!(file_name("../\u{202e}"), "prompt.md");
         assert!(file_name(&"word ".repeat(24)).len() <= 43 && file_name(&"w".repeat(120)).len() <= 43);
         assert_eq!(short("short"), "short");

@@ -9,6 +9,7 @@ use url::form_urlencoded::Serializer;
 
 use crate::{
     format::count,
+    guide,
     layout::{Card, Page, Section},
     parts,
     view::Listing,
@@ -17,8 +18,8 @@ use crate::{
 /// Number of listings per page, few enough to load quickly.
 pub const PAGE: u32 = 12;
 
-const TITLE: &str = "Design prompts, delivered or your money back";
-const WHAT: &str = "Buy a prompt, paste it into Claude, GPT or Cursor, and get the page in the preview.";
+const TITLE: &str = "Design prompts, with protected purchases";
+const WHAT: &str = "Buy a prompt, and paste it into Claude, GPT or Cursor to build a page.";
 
 /// Sort orders other than newest first, as in [`market::catalogue::Sort`].
 const SORTS: [(&str, &str); 4] = [
@@ -130,11 +131,13 @@ pub fn page(origin: &str, asked: &Asked, found: &Found<'_>) -> String {
                 section.hero {
                     h1 { (TITLE) }
                     p { (WHAT) }
+                    p.promise { b { "Protected: " } (guide::GUARANTEE) " " a href=(guide::PROTECTION) { "How protection works" } }
                     ul.trust {
-                        li { "✓ Held until delivered" }
-                        li { "✓ Text checked against the listing" }
-                        li { "✓ Disputes settled in under an hour" }
+                        li { "✓ Money held until delivery is proven" }
+                        li { "✓ File checked by its fingerprint" }
+                        li { "✓ Disputes decided within about an hour" }
                     }
+                    p.small.soft { "Prompts marked “Instant only” are not protected: the seller is paid at once." }
                 }
             }
             (chips(asked))

@@ -71,9 +71,12 @@ impl Page<'_> {
                     (main)
                     @if !alone {
                         footer {
-                            a href="/feed.xml" { "New prompts (feed)" }
+                            a href="/protection" { "How protection works" }
+                            a href="/help" { "Help and contact" }
+                            a href="/about" { "About" }
+                            a href="/connect" { "Connect an agent" }
                             a href="/docs" { "API" }
-                            a href="/llms.txt" { "For agents" }
+                            a href="/feed.xml" { "New prompts (feed)" }
                         }
                     }
                 }

@@ -5,8 +5,9 @@ use maud::{Markup, html};
 
 use crate::{
     format::{on, tada},
+    guide,
     layout::{Card, Page, Section},
-    parts,
+    markdown, parts,
     preview::{self, Size},
     view::{Listing, Seller},
 };
@@ -35,13 +36,20 @@ pub fn page(origin: &str, listing: &Listing, seller: &Seller) -> String {
             }
             (buy_box(listing))
             div.stack {
+                div #yours data-listing=(listing.id) data-seller=(listing.seller_address) {
+                    p #bought hidden { "You bought this. " a href="/me" { "Open your purchase" } }
+                    p #sold hidden { "This is your own listing. " a href="/me" { "Open your account" } " to take it off sale." }
+                }
                 section aria-labelledby="about" {
                     h2 #about { "About this prompt" }
-                    p.description { (listing.description) }
+                    div.description { (markdown::render(&listing.description)) }
                 }
                 details {
                     summary { "Verify what you receive (fingerprint)" }
-                    p.small.soft { "The SHA-256 of the text. This shop checks it when it delivers; you can check it yourself." }
+                    p.small.soft {
+                        "A fingerprint is a number computed from the text (SHA-256): the same text always has the same one, and no other text \
+                         has it. This shop checks it when it delivers; you can check it yourself."
+                    }
                     (parts::copyable("Fingerprint of the text", &listing.content_hash.to_string()))
                 }
                 (other_ways(origin, listing))
@@ -61,6 +69,24 @@ pub fn page(origin: &str, listing: &Listing, seller: &Seller) -> String {
     Page { title: &listing.title, section: Section::Elsewhere, script: None, card: Some(card) }.around(&main)
 }
 
+/// Renders the page of a listing that its seller has taken off sale.
+#[must_use]
+pub fn off_sale(listing: &Listing) -> String {
+    let main = html! {
+        main #main.narrow {
+            h1 { (listing.title) }
+            p role="alert" { "Off sale: its seller no longer offers this prompt." }
+            p { "Did you buy it? It stays yours: open the purchase in your account and read it again, free." }
+            p.acts {
+                a.button href="/me" { "Open your account" }
+                a.button.quiet href={ "/creators/" (listing.seller_address) } { "Other prompts of this seller" }
+                a.button.quiet href="/" { "Browse prompts" }
+            }
+        }
+    };
+    Page { title: &listing.title, section: Section::Elsewhere, script: None, card: None }.around(&main)
+}
+
 fn buy(listing: &Listing) -> Markup {
     html! {
         a.button.wide href={ "/listings/" (listing.id) "/unlock" } { "Buy for " (listing.price_lovelace.display_tada()) }
@@ -74,21 +100,46 @@ fn buy_box(listing: &Listing) -> Markup {
             p.price { (tada(listing.price_lovelace)) }
             (buy(listing))
             p.small.soft { "Plain text (Markdown), shown in about 30 seconds. Yours to keep." }
-            @if protected {
-                div #protection {
-                    p.pill { "Protected purchase" }
-                    ol.steps {
-                        li { span { "Your " (listing.price_lovelace.display_tada()) " are held by a smart contract." } }
-                        li { span { "Not delivered in 16 min? " b { "You get them back." } } }
-                        li { span { "Not the text that was listed? " b { "Dispute within 31 min" } "; an arbiter decides." } }
+            @if protected { (protection(listing)) }
+            @if listing.offers(DeliveryMode::Instant) {
+                p.small.soft {
+                    (if protected { "Or pay instantly: the seller is paid at once. No protection, no refund." }
+                     else { "Instant only: the seller is paid at once. No protection, no refund." })
+                }
+            }
+        }
+    }
+}
+
+/// Renders what a protected purchase guarantees, and what happens if something goes wrong.
+fn protection(listing: &Listing) -> Markup {
+    html! {
+        div #protection {
+            p.pill { "Protected purchase" }
+            p.small { b { (guide::GUARANTEE) } }
+            ol.steps {
+                li {
+                    span {
+                        "A smart contract holds your " (listing.price_lovelace.display_tada())
+                        ": a program on Cardano's public ledger that pays out by its own rules only."
+                    }
+                }
+                li {
+                    span {
+                        "No proof of delivery within " (guide::PROOF_DUE) " min? " b { "You can take your money back." }
+                        " The proof is the fingerprint of what you received, which the seller records on the ledger."
+                    }
+                }
+                li {
+                    span {
+                        "Another file than that? " b { "Dispute within " (guide::DISPUTE_UNTIL) " min" }
+                        "; an arbiter compares fingerprints and decides within about an hour."
                     }
                 }
             }
-            @if listing.offers(DeliveryMode::Instant) {
-                p.small.soft {
-                    (if protected { "Or pay instantly: the seller is paid at once, no refund." }
-                     else { "Instant only: the seller is paid at once. No refund." })
-                }
+            p.small.soft {
+                "Not covered: whether the prompt is good, or does what its description says. "
+                a href=(guide::PROTECTION) { "How protection works" }
             }
         }
     }
@@ -101,7 +152,7 @@ fn other_ways(origin: &str, listing: &Listing) -> Markup {
         details #programs {
             summary { "Buy from a program or an AI agent" }
             h3 { "With an AI agent" }
-            p.small { "Connect it once and set limits. It buys within them." }
+            p.small { "Connect it once and set limits. It buys within them. " a href="/connect" { "Other agents than Claude Code" } }
             (parts::copyable("Connect Claude Code", &format!("claude mcp add --transport http surety {origin}/mcp")))
             (parts::copyable("Then say", &format!("Buy {id} from surety, {mode}, and use it here.")))
             h3 { "With an x402 client" }

@@ -59,9 +59,20 @@ pub fn wallets(legend: &str) -> Markup {
 #[must_use]
 pub fn no_wallet() -> Markup {
     html! {
-        p.no-wallet hidden {
-            "No Cardano wallet was found in this browser. Install one that offers CIP-30 (for example Lace or Eternl), \
-             switch it to preprod, and reload this page."
+        div.no-wallet.note hidden {
+            p { "No Cardano wallet was found in this browser." }
+            ul {
+                li {
+                    "On a computer: install " a href="https://www.lace.io" rel="noreferrer" { "Lace" } " or "
+                    a href="https://eternl.io" rel="noreferrer" { "Eternl" } ", switch it to preprod, and reload this page."
+                }
+                li {
+                    "On a phone: open this page in the browser inside your wallet's app, as "
+                    a href="https://eternl.io" rel="noreferrer" { "Eternl" } " and "
+                    a href="https://vespr.xyz" rel="noreferrer" { "Vespr" } " have one. "
+                    button.copy.plain type="button" hidden data-copy="" { "Copy this page's address" }
+                }
+            }
         }
     }
 }
@@ -82,6 +93,7 @@ pub fn draft() -> Markup {
 pub fn progress() -> Markup {
     html! {
         p #status role="status" aria-live="polite" {}
+        p.acts #waiting-for { button.quiet #cancel type="button" hidden { "Cancel" } }
         p #problem role="alert" {}
     }
 }
@@ -103,7 +115,7 @@ pub fn standing(seller: &Seller) -> Markup {
         @match seller.seller_reputation {
             Some(known) => { (paid_out(known)) }
             None if seller.sales == 0 => { span { "New seller" } }
-            None => { span { "No protected sales yet" } }
+            None => { span { "No protected sale has ended yet" } }
         }
         @if let Some(disputes) = seller.disputes {
             span { (count(disputes.decided, "dispute")) " decided, " (disputes.lost) " against the seller" }
@@ -120,7 +132,7 @@ fn remarks(listing: &Listing) -> Markup {
                 "Instant only" @if sold.is_some() { " · " }
             } @else if let Some(known) = listing.seller_reputation {
                 (paid_out(known)) @if sold.is_some() { " · " }
-            } @else if sold.is_none() { "No protected sales yet" }
+            } @else if sold.is_none() { "Not sold yet" }
             @if let Some(sold) = sold { (sold) }
         }
     }

@@ -9,6 +9,7 @@ use maud::{Markup, html};
 use crate::{
     asset::{ICON, PAYWALL},
     format::{clock, file_name, tada},
+    guide,
     layout::{Page, Section},
     parts, preview,
     view::Listing,
@@ -16,6 +17,9 @@ use crate::{
 
 /// Estimated network fee of a payment in lovelace, rounded up. The wallet shows the exact fee.
 const NETWORK_FEE: u64 = 200_000;
+
+/// Approximate lovelace that a wallet's change must hold (minimum of an output), rounded up.
+const CHANGE: Lovelace = Lovelace::from_ada(1);
 
 /// The ways in which a listing can be bought now.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +51,8 @@ pub fn page(offer: &Offer<'_>) -> String {
                     p #owned-words { "Showing it again is free." }
                     div.acts {
                         button #again type="button" { "Show it again (free)" }
-                        button.plain #other type="button" { "Use another wallet" }
+                        a.button.quiet #owned-link hidden { "See your purchase" }
+                        button.plain #other type="button" { "Buy with another wallet" }
                     }
                 }
                 (stages())
@@ -64,7 +69,8 @@ pub fn page(offer: &Offer<'_>) -> String {
                         a.button.quiet #download download=(file) { "Download " (file) }
                         a.button.quiet #timeline { "See your purchase" }
                     }
-                    pre #content tabindex="0" aria-label="The prompt" {}
+                    pre #content.boxed tabindex="0" aria-label="The prompt" {}
+                    button.plain #whole type="button" hidden aria-expanded="false" { "Show all" }
                 }
             }
         }
@@ -76,6 +82,7 @@ pub fn page(offer: &Offer<'_>) -> String {
 fn summary(listing: &Listing) -> Markup {
     let price = listing.price_lovelace;
     let fee = Lovelace::new(NETWORK_FEE).unwrap_or_default();
+    let total: Lovelace = [price, fee].into_iter().sum();
     html! {
         section.sum.stack aria-label="Order summary" {
             p.small { a href={ "/listings/" (listing.id) } { "‹ Back to the listing" } }
@@ -92,7 +99,11 @@ fn summary(listing: &Listing) -> Markup {
             div {
                 div.line { span { "Price" } (tada(price)) }
                 div.line.soft { span { "Network fee, about" } (tada(fee)) }
-                div.line.total { span { "Total, about" } (tada([price, fee].into_iter().sum())) }
+                div.line.total { span { "Total, about" } (tada(total)) }
+            }
+            p.small.soft {
+                "Have about " (tada([total, CHANGE].into_iter().sum())) " in a wallet that pays: Cardano keeps at least about 1 tADA \
+                with the change, which stays yours."
             }
             p.small.soft { "Test network: no real money moves." }
         }
@@ -111,11 +122,10 @@ impl Offer<'_> {
                             input #protected type="radio" name="mode" value=(DeliveryMode::Protected.as_str()) checked;
                             span {
                                 b { "Protected" } " " em.pill { "Recommended" }
-                                span.small.soft {
-                                    "Held until delivery is proven. Back to you if nothing arrives by "
-                                    (clock(deadlines.submit_result)) "; dispute until " (clock(deadlines.unlock)) ". "
-                                    a href={ "/listings/" (id) "#protection" } { "How it works" }
-                                }
+                                span.small.soft { (guide::GUARANTEE) " A smart contract, a program on Cardano's public ledger, holds it meanwhile." }
+                                span.small.soft { "No proof of delivery by " (clock(deadlines.submit_result)) ": you can take it back on the purchase's page; a Surety balance gets it back by itself." }
+                                span.small.soft { "Another file: dispute until " (clock(deadlines.unlock)) ", and an arbiter compares." }
+                                span.small.soft { "Quality is not covered. " a href=(guide::PROTECTION) { "How protection works" } }
                             }
                         }
                     }
@@ -123,7 +133,7 @@ impl Offer<'_> {
                         label.option {
                             input #instant type="radio" name="mode" value=(DeliveryMode::Instant.as_str())
                                 checked[self.protected.is_none()];
-                            span { b { "Instant" } span.small.soft { "The seller is paid at once. No refund." } }
+                            span { b { "Instant" } span.small.soft { "The seller is paid at once. No protection, no refund." } }
                         }
                     }
                 }
@@ -134,13 +144,13 @@ impl Offer<'_> {
                         input type="radio" name="payer" value="balance" disabled;
                         span {
                             b { "Surety balance" }
-                            span.small.soft #funds { a href={ "/me?next=/listings/" (id) "/unlock" } { "Sign in" } " to pay from it." }
+                            span.small.soft #funds { a data-signed-out href={ "/me?next=/listings/" (id) "/unlock" } { "Sign in" } " to pay from it." }
                         }
                         img src=(ICON) alt="";
                     }
                 }
                 (parts::no_wallet())
-                button.wide #go { "Pay " (self.listing.price_lovelace.display_tada()) }
+                button.wide #go disabled { "Pay " (self.listing.price_lovelace.display_tada()) }
                 p.small.soft { span #before-signing { "Your wallet shows the transaction before you sign. " } "You are never charged twice." }
                 noscript { p.warning { "Paying needs JavaScript, because your wallet is asked to sign." } }
             }

@@ -67,7 +67,7 @@ pub fn png(listing: &Listing) -> Result<Vec<u8>, EncodingError> {
     }
     let bottom = ROWS - MARGIN - 32;
     canvas.write(&listing.price_lovelace.display_tada(), (MARGIN, bottom), LARGE);
-    let promise = if listing.offers(DeliveryMode::Protected) { "Delivered, or your money back" } else { "Instant" };
+    let promise = if listing.offers(DeliveryMode::Protected) { "Protected purchase" } else { "Instant" };
     canvas.write(promise, (right(promise, SMALL), bottom + 8), SMALL);
     canvas.encoded(tone)
 }

@@ -1,19 +1,21 @@
-//! A listing's cover, and on top of it the listing's recording, which is loaded from another server.
+//! A listing's cover, and on the listing's page on top of it the recording, which is loaded from another server.
 //!
 //! The recording is loaded lazily in a sandboxed frame, in which it can neither run scripts nor reach the page or learn
-//! its address. If it does not load, the cover remains visible.
+//! its address. It has no player of the browser's, which would be a black box if the recording does not load: then the
+//! cover remains visible. A checkbox pauses it; readers who prefer reduced motion start it by the same checkbox.
 
 use maud::{DOCTYPE, Markup, html};
 
 use crate::{asset::STYLE, view::Listing};
 
-/// Response headers of a preview's frame, which may show one picture or video and nothing else.
+/// Response headers of a preview's frame, which may show one picture or video and nothing else. No script may be loaded;
+/// `allow-scripts` is there because browsers start a video by itself only in frames that have it.
 pub const HEADERS: [(&str, &str); 4] = [
     ("content-type", "text/html; charset=utf-8"),
     (
         "content-security-policy",
         "default-src 'none'; style-src 'self'; img-src https:; media-src https:; base-uri 'none'; form-action 'none'; \
-         frame-ancestors 'self'; sandbox",
+         frame-ancestors 'self'; sandbox allow-scripts",
     ),
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
@@ -21,10 +23,10 @@ pub const HEADERS: [(&str, &str); 4] = [
 
 /// Size at which a preview is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    /// Small, on a listing's card and without animation.
+pub(crate) enum Size {
+    /// Small, on a listing's card: the cover, with a mark if there is a recording.
     Small,
-    /// Large, on the listing's page.
+    /// Large, on the listing's page: the recording plays.
     Large,
 }
 
@@ -37,7 +39,7 @@ pub fn is_video(media: &str) -> bool {
 
 /// Renders the document in a preview's frame.
 #[must_use]
-pub fn page(media: &str, size: Size) -> String {
+pub fn page(media: &str) -> String {
     let page = html! {
         (DOCTYPE)
         html.preview lang="en" {
@@ -47,10 +49,12 @@ pub fn page(media: &str, size: Size) -> String {
                 link rel="stylesheet" href=(STYLE);
             }
             body {
+                input type="checkbox" aria-label="Play or pause the recording";
                 @if is_video(media) {
-                    video src=(media) controls[size == Size::Large] muted loop playsinline preload="metadata" {}
+                    video.moving src=(media) autoplay muted loop playsinline {}
+                    video.still src=(media) muted playsinline preload="metadata" {}
                 } @else {
-                    img src=(media) alt="";
+                    img.moving src=(media) alt="";
                 }
             }
         }
@@ -60,16 +64,17 @@ pub fn page(media: &str, size: Size) -> String {
 
 /// Renders a listing's cover with its title, and its recording on top, if it has one.
 pub(crate) fn picture(listing: &Listing, size: Size) -> Markup {
-    let (query, title) = match size {
-        Size::Small => ("?small", format!("Recording: {}", listing.title)),
-        Size::Large => ("", "Recording of what the prompt builds".to_owned()),
-    };
     html! {
         div.picture {
             (cover(listing, &html! { span { (listing.category.as_deref().unwrap_or("Prompt")) } b { (listing.title) } }))
             @if listing.preview_media.is_some() {
-                iframe src={ "/listings/" (listing.id) "/preview" (query) } title=(title) loading="lazy" sandbox=""
-                    tabindex=[(size == Size::Small).then_some("-1")] {}
+                @match size {
+                    Size::Small => { span.mark { "▶ Recording" } }
+                    Size::Large => {
+                        iframe src={ "/listings/" (listing.id) "/preview" } title="Recording of what the prompt builds" loading="lazy"
+                            sandbox="allow-scripts" {}
+                    }
+                }
             }
         }
     }

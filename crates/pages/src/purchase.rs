@@ -10,6 +10,7 @@ use maud::{Markup, html};
 use crate::{
     asset::PURCHASE,
     format::{at, file_name, on, short, tada},
+    guide,
     layout::{Page, Section},
     parts,
     view::{Listing, Purchase},
@@ -18,8 +19,8 @@ use crate::{
 mod told;
 mod track;
 
-pub(crate) use told::standing;
 use told::{Offer, Told};
+pub(crate) use told::{standing, tone};
 
 /// Data that a purchase's page shows.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +86,9 @@ fn goods() -> Markup {
                 a.button.quiet #download {}
                 button.quiet #reading type="button" aria-pressed="false" { "Reading view" }
             }
-            pre #content tabindex="0" aria-label="The prompt" {}
-            div #readable hidden {}
+            pre #content.boxed tabindex="0" aria-label="The prompt" {}
+            div #readable.boxed hidden tabindex="0" role="region" aria-label="The prompt, for reading" {}
+            button.plain #whole type="button" hidden aria-expanded="false" { "Show all" }
         }
     }
 }
@@ -146,7 +148,7 @@ impl Shown<'_> {
                     p.small.soft { "This page speaks to the buyer. Is that you? Sign in, or show the wallet that paid." }
                     div.acts #opening hidden {
                         button #open type="button" { "I bought this" }
-                        a.button.quiet href={ "/me?next=/purchases/" (purchase.id) } { "Sign in" }
+                        a.button.quiet data-signed-out href={ "/me?next=/purchases/" (purchase.id) } { "Sign in" }
                     }
                     noscript { p.note { "Opening the text needs JavaScript, because your wallet is asked to sign." } }
                 }
@@ -177,6 +179,11 @@ impl Shown<'_> {
         html! {
             details #chain {
                 summary { "Transactions and fingerprints" }
+                p.small.soft {
+                    "Each step is a transaction on Cardano's public ledger (“the chain”), which anybody can check. A fingerprint is a number \
+                     computed from a text; the same text always has the same one. "
+                    a href=(guide::PROTECTION) { "How protection works" }
+                }
                 div #facts data-part {
                     ol.events {
                         @for event in &purchase.events {
@@ -224,7 +231,7 @@ impl Shown<'_> {
                 div #standing data-part {
                     div.line.soft { span { "Protection" } span { (if purchase.escrow.is_some() { "Protected" } else { "Instant" }) } }
                     @if let Some(paid) = purchase.events.first() { div.line.soft { span { "Paid" } (on(paid.at)) } }
-                    div.line.soft { span { "Status" } span.status.(purchase.status.name()) { (told::standing(purchase)) } }
+                    div.line.soft { span { "Status" } span.status.(told::tone(purchase)) { (told::standing(purchase)) } }
                 }
                 p.small.soft { "Transaction " (parts::transaction(self.explorer, &purchase.id)) }
                 p.small #signed-receipt hidden { a download={ "receipt-" (short(&purchase.id.to_string())) ".json" } { "Signed receipt (JSON)" } }

@@ -1,6 +1,10 @@
 //! `/sell`: the form for a listing, which the seller's wallet signs, with a preview of its card.
 
-use market::listing::{CATEGORIES, MAX_DESCRIPTION, MAX_PREVIEW_URL, MAX_TITLE, MIN_PRICE, MIN_PROTECTED_PRICE};
+use cardano::Lovelace;
+use market::{
+    fees::MIN_FEE,
+    listing::{CATEGORIES, MAX_DESCRIPTION, MAX_PREVIEW_URL, MAX_TITLE, MIN_PRICE, MIN_PROTECTED_PRICE},
+};
 use maud::{Markup, html};
 
 use crate::{
@@ -10,6 +14,16 @@ use crate::{
 };
 
 const WHAT: &str = "List a prompt with your wallet. No account, no fee to list.";
+
+const SHARE: &str =
+    "Instant pays you the whole price, protected the price less 1.5 tADA or 10\u{a0}%, whichever is more.";
+
+/// Returns the content security policy of the page, on which the script tries to load a recording from anywhere. `usual`
+/// is the policy of other pages.
+#[must_use]
+pub fn policy(usual: &str) -> String {
+    usual.replacen("img-src 'self' data:", "img-src 'self' data: https:; media-src https:", 1)
+}
 
 /// Renders the page with the form. `origin` is the service's address.
 #[must_use]
@@ -66,14 +80,15 @@ fn description() -> Markup {
             "The https address of a recording of what it builds: .mp4, .webm, .webp or .gif. Without one, a cover with \
              your title is drawn."
          }
+        span.note #recording role="status" {}
     };
     html! {
-        (field("title", "Title", &html! { input #title name="title" required maxlength=(MAX_TITLE); }))
+        (field("title", "Title", &html! { input #title name="title" required data-most=(MAX_TITLE); }))
         (field("description", "What it builds", &html! {
-            textarea #description name="description" rows="4" required maxlength=(MAX_DESCRIPTION) {}
+            textarea #description name="description" rows="4" required data-most=(MAX_DESCRIPTION) {}
         }))
         (field("category", "Category", &category))
-        (field("previewMedia", "Recording (optional)", &preview))
+        (field("previewMedia", "Recording: MP4, WebM, WebP or GIF (optional)", &preview))
     }
 }
 
@@ -81,14 +96,15 @@ fn description() -> Markup {
 fn terms() -> Markup {
     let content = html! {
         textarea #content name="content" rows="8" required aria-describedby="content-note" {}
-        span.note #content-note { "Only buyers see it. Its fingerprint is public, so every delivery can be checked." }
+        span.note #content-note { "Only buyers see it. Its fingerprint, a number computed from the text, is public, so every delivery can be checked." }
     };
     let price = html! {
-        input #priceTada name="priceTada" type="number" required min="1" step="0.000001" inputmode="decimal"
+        input #priceTada name="priceTada" type="number" required min="1" max=(Lovelace::MAX.get() / 1_000_000) step="0.000001" inputmode="decimal"
             data-protected=(MIN_PROTECTED_PRICE.get() / 1_000_000) aria-describedby="price-note";
         span.note #price-note {
             "At least " (MIN_PRICE.display_tada()) ", with protection " (MIN_PROTECTED_PRICE.display_tada()) "."
         }
+        span.note #gets data-fee=(MIN_FEE) data-empty=(SHARE) { (SHARE) }
     };
     let modes = html! {
         select #modes name="modes" {

@@ -91,6 +91,38 @@ describe("the page to sell", () => {
     await page.close();
   });
 
+  it("says what the seller receives in each mode, and tries the recording, before anything is listed", async () => {
+    const { page } = await visit(world, browser, "/sell", { wallet: world.person("seller") });
+    await page.getByLabel("Price").fill("6");
+    await page
+      .getByText("Protected: you receive 4.5 tADA, about half an hour after the sale. The fee is 1.5 tADA.")
+      .waitFor();
+    await page.getByText("Instant: you receive 6 tADA, at once.").waitFor();
+    await page.getByLabel("Buyers may pay").selectOption("instant");
+    await page.getByText("Protected: you receive").waitFor({ state: "detached" });
+    for (const ending of ["mp4", "webm", "webp", "gif"]) {
+      await page.getByLabel("Recording: MP4, WebM, WebP or GIF").fill(`https://example.com/hero.${ending}`);
+      await page.getByLabel("Price").focus();
+      await page.getByText("✓ The recording loads.").waitFor();
+    }
+    await page.getByLabel("Recording: MP4, WebM, WebP or GIF").fill("https://example.com/gone.mp4");
+    await page.getByLabel("Price").focus();
+    await page.getByText("This recording does not load here.").waitFor();
+    await assertAccessible(page);
+    await page.close();
+  });
+
+  it("names the length of a title that is too long, and a price beyond all ADA, in a sentence", async () => {
+    const { page } = await visit(world, browser, "/sell", { wallet: world.person("seller") });
+    await page.getByLabel("Title").fill("x".repeat(134));
+    assert.equal((await page.getByLabel("Title").inputValue()).length, 134, "nothing is cut");
+    await page.getByLabel("Price").fill("99999999999999");
+    await page.getByRole("button", { name: "List with Test wallet" }).click();
+    await page.getByText("At most 120 characters; these are 134.").waitFor();
+    await page.getByText("At most 45,000,000,000 tADA: more does not exist.").waitFor();
+    await page.close();
+  });
+
   it("shows an offer's error at its field, and lists nothing", async () => {
     const { page } = await visit(world, browser, "/sell", { wallet: world.person("seller") });
     await page.getByLabel("Title").fill("Cheap");
@@ -197,8 +229,16 @@ describe("the account's page", () => {
     await page.locator("section", { hasText: "Agents" }).getByText("Agent removed.").waitFor();
     await page.getByText("No agent may spend from your balance").waitFor();
     await page.getByText("Withdraw", { exact: true }).click();
+    const told = (await page.getByText(/Sends about [\d.]+ tADA to the wallet/).textContent()) ?? "";
+    const [, expected = ""] = /Sends about ([\d.]+)/.exec(told) ?? [];
+    assert.match(told, /less 2 tADA that stay for the fees of later purchases and refunds/);
     await page.getByRole("button", { name: "Withdraw to my wallet" }).click();
-    await page.getByText("are on their way to your wallet").waitFor();
+    const sent = page.getByRole("status").filter({ hasText: "are on their way to your wallet" });
+    await sent.waitFor();
+    const [amount = ""] = /[\d.]+/.exec((await sent.textContent()) ?? "") ?? [];
+    assert.ok(Math.abs(Number(amount) - Number(expected)) < 0.05, `${amount}, not ${expected}`);
+    const href = (await sent.getByRole("link", { name: "See the transaction" }).getAttribute("href")) ?? "";
+    assert.match(href, /^http.*[0-9a-f]{64}$/);
     assertQuiet(errors);
     await page.close();
   });
@@ -266,6 +306,13 @@ describe("the account's page", () => {
     assert.equal((await send(payout ?? "")).status, 200, "the payout's transaction is shown");
     const month = new Date().toISOString().slice(0, 7);
     await page.getByText(`${month}: 1 sale, 3 tADA`).waitFor();
+    // No cell breaks its words into a column of letters, on a desk or on a phone.
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      const heights = await sale.locator("td").evaluateAll((cells) => cells.map((cell) => cell.clientHeight));
+      assert.ok(Math.max(...heights) < 70, `${heights} at ${width}`);
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
     const [csv] = await Promise.all([
       page.waitForEvent("download"),
       page.getByRole("link", { name: "Download as CSV" }).click(),

@@ -326,7 +326,8 @@ describe("the paywall's page", () => {
     const [listing, wallet] = [await offered(world), await world.buyer(3_000_000n)];
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     await pay(page).click();
-    await page.getByRole("alert").filter({ hasText: "tADA" }).waitFor();
+    await page.getByText("Have about 7.2 tADA in a wallet that pays").waitFor();
+    await page.getByRole("alert").filter({ hasText: "and the change, which stays yours" }).waitFor();
     assert.equal(await page.getByRole("heading", { name: "Your wallet signs this" }).isVisible(), false);
     await page.close();
   });
@@ -352,7 +353,69 @@ describe("the paywall's page", () => {
     await context.close();
     const { page: bare } = await visit(world, browser, `/listings/${listing.id}/unlock`);
     await bare.getByText("No Cardano wallet was found").waitFor();
+    assert.equal(await bare.getByRole("button", { name: /^Pay/ }).isEnabled(), false, "there is nothing to pay with");
+    const wallets = await bare.locator(".no-wallet a").allTextContents();
+    assert.deepEqual([...new Set(wallets)], ["Lace", "Eternl", "Vespr"]);
+    await bare.getByRole("button", { name: "Copy this page's address" }).waitFor();
+    await assertAccessible(bare);
+    await assertFits(bare, "paywall-no-wallet");
     await bare.close();
+  });
+
+  it("lets the buyer cancel where the wallet never answers, and says so by the wallet's name", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer()];
+    const { page, errors } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    await page.evaluate(() => {
+      const { test } = Reflect.get(window, "cardano") as unknown as { test: { enable: unknown } };
+      test.enable = () => new Promise(() => {});
+    });
+    await pay(page).click();
+    await page.getByRole("status").filter({ hasText: "Test wallet has not answered yet" }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page
+      .getByRole("alert")
+      .filter({ hasText: "You stopped waiting for Test wallet. Nothing was sent." })
+      .waitFor();
+    assert.equal(await pay(page).isEnabled(), true);
+    assert.equal(await spends(world, wallet.address), 0);
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("says that the account changed in the wallet, and that the browser is offline, each in a sentence of its own", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer()];
+    const changed = { signTx: () => Promise.reject({ code: -4, info: "account changed" }) };
+    const quirks = () => changed as Cip30;
+    const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    await page.context().setOffline(true);
+    await pay(page).click();
+    await page.getByRole("alert").filter({ hasText: "You are offline." }).waitFor();
+    await page.context().setOffline(false);
+    await page.close();
+    const other = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet, quirks });
+    await pay(other.page).click();
+    await other.page.getByRole("alert").filter({ hasText: "You changed the account in Test wallet" }).waitFor();
+    assert.equal(await pay(other.page).isEnabled(), true);
+    assert.equal(await spends(world, wallet.address), 0);
+    await other.page.close();
+  });
+
+  it("offers what was bought in this browser after a reload, not the form to pay alone, and the listing says so", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer()];
+    const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    await pay(page).click();
+    await delivered(page);
+    const { id } = await purchaseOn(page);
+    await page.reload();
+    await page.getByRole("heading", { name: "You already own this" }).waitFor();
+    assert.equal(await pay(page).isVisible(), false);
+    assert.equal(await page.locator("#owned-link").getAttribute("href"), `/purchases/${id}`);
+    await page.goto(`${world.api}/listings/${listing.id}`);
+    await page.getByText("You bought this.").waitFor();
+    await page.getByRole("link", { name: "Open your purchase" }).click();
+    await page.waitForURL(`**/purchases/${id}`);
+    await page.close();
   });
 
   it("delivers the content for a payment that a stranger submitted, as it commits to its request", async () => {

@@ -6,7 +6,9 @@ import { startBrowser } from "../../support/helpers/browser.ts";
 import { send } from "../../support/helpers/http.ts";
 import { type Listing, list, SECRET } from "../../support/helpers/listings.ts";
 import { assertAccessible, assertFits, openPage } from "../../support/helpers/page.ts";
+import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
+import { open as openAccount } from "../accounts/account.ts";
 import { assertQuiet } from "./world.ts";
 
 /** As Chromium asks for a document. */
@@ -63,6 +65,10 @@ describe("public pages", () => {
       ["listing", `/listings/${last.id}`],
       ["creator", `/creators/${last.sellerAddress}`],
       ["missing", "/nowhere"],
+      ["protection", "/protection"],
+      ["help", "/help"],
+      ["about", "/about"],
+      ["connect", "/connect"],
     ] as const) {
       const { page, errors } = await open(path);
       await page.waitForLoadState("networkidle");
@@ -79,26 +85,103 @@ describe("public pages", () => {
     }
   });
 
-  it("show a recording in a sandboxed frame, loaded when it is seen", async () => {
-    const listing = await offered({ previewMedia: "https://example.com/what-it-builds.webm" });
-    const frame = await send(`${world.api}/listings/${listing.id}/preview`, { headers: READER });
-    assert.match(frame.headers.get("content-security-policy") ?? "", /; sandbox$/);
-    assert.match(frame.text, /<video src="https:\/\/example.com\/what-it-builds.webm"/);
-    const { page } = await open(`/listings/${listing.id}`);
-    const attributes = await page
-      .locator("iframe")
-      .evaluate((it) => [it.getAttribute("sandbox"), it.getAttribute("loading")]);
-    assert.deepEqual(attributes, ["", "lazy"]);
+  it("play a listing's recording in a sandboxed frame without scripts, muted and looping, and pause it", async () => {
+    for (const ending of ["mp4", "webm"]) {
+      const listing = await offered({ previewMedia: `https://example.com/what-it-builds.${ending}` });
+      const frame = await send(`${world.api}/listings/${listing.id}/preview`, { headers: READER });
+      const policy = frame.headers.get("content-security-policy") ?? "";
+      assert.match(policy, /^default-src 'none'; .*; sandbox allow-scripts$/);
+      assert.doesNotMatch(policy, /script-src/, "no script may be loaded");
+      const { page } = await open(`/listings/${listing.id}`);
+      const attributes = await page
+        .locator("iframe")
+        .evaluate((it) => [it.getAttribute("sandbox"), it.getAttribute("loading")]);
+      assert.deepEqual(attributes, ["allow-scripts", "lazy"]);
+      const inside = page.frameLocator("iframe");
+      const video = inside.locator("video.moving");
+      await eventually(`the ${ending} plays`, () =>
+        video.evaluate((it: HTMLVideoElement) => !it.paused && it.currentTime > 0 && it.muted && it.loop),
+      );
+      await inside.getByLabel("Play or pause the recording").check();
+      assert.deepEqual([await video.isVisible(), await inside.locator("video.still").isVisible()], [false, true]);
+      await page.close();
+    }
+  });
+
+  it("show a moving picture, and nothing that moves to readers who prefer reduced motion until they ask for it", async () => {
+    for (const [ending, moving] of [
+      ["gif", "img.moving"],
+      ["webp", "img.moving"],
+      ["mp4", "video.moving"],
+    ] as const) {
+      const listing = await offered({ previewMedia: `https://example.com/what-it-builds.${ending}` });
+      const { page } = await open(`/listings/${listing.id}`, { reducedMotion: "reduce" });
+      const inside = page.frameLocator("iframe");
+      const play = inside.getByLabel("Play or pause the recording");
+      await play.waitFor();
+      assert.equal(await inside.locator(moving).isVisible(), false, ending);
+      await play.check();
+      await inside.locator(moving).waitFor();
+      await page.emulateMedia({ reducedMotion: "no-preference" });
+      await play.uncheck();
+      await inside.locator(moving).waitFor();
+      await page.close();
+    }
+  });
+
+  it("show the cover where a recording does not load: no broken picture, and no empty player", async () => {
+    for (const ending of ["gif", "mp4"]) {
+      const listing = await offered({ previewMedia: `https://example.com/gone.${ending}` });
+      const { page } = await open(`/listings/${listing.id}`);
+      const media = page.frameLocator("iframe").locator(".moving");
+      await media.waitFor({ state: "attached" });
+      assert.equal(
+        await media.evaluate((it) => Reflect.get(it, "controls") ?? it.getAttribute("alt")),
+        ending === "mp4" ? false : "",
+      );
+      await page.locator(".product .cover").filter({ hasText: listing.title }).waitFor();
+      await page.close();
+    }
+  });
+
+  it("mark a listing's recording on its card, and load none there", async () => {
+    const listing = await offered({ title: "Marked", previewMedia: "https://example.com/what-it-builds.webm" });
+    const { page } = await open("/?q=marked");
+    await page.locator(".card", { hasText: listing.title }).getByText("▶ Recording").waitFor();
+    assert.equal(await page.locator("iframe, video").count(), 0);
     await page.close();
   });
 
-  it("show the cover where a recording does not load, never a broken picture", async () => {
-    const listing = await offered({ previewMedia: "https://example.com/gone.gif" });
-    const { page } = await open(`/listings/${listing.id}`);
-    const frame = page.frameLocator("iframe").locator("img");
-    assert.equal(await frame.getAttribute("alt"), "");
-    await page.locator(".product .cover").filter({ hasText: listing.title }).waitFor();
+  it("render a description's Markdown, and show its HTML as text", async () => {
+    const description =
+      "1. First `code`\n2. Second\n\n<b onclick=alert(1)>bold</b> [a](javascript:x) [b](https://example.com/)";
+    const { page } = await open(`/listings/${(await offered({ description })).id}`);
+    const about = page.locator(".description");
+    assert.deepEqual(await about.locator("ol li").allTextContents(), ["First code", "Second"]);
+    assert.equal(await about.locator("code").textContent(), "code");
+    await about.getByText("<b onclick=alert(1)>bold</b>").waitFor();
+    const links = await about
+      .locator("a")
+      .evaluateAll((all) => all.map((it) => [it.textContent, it.getAttribute("rel")]));
+    assert.deepEqual(links, [["b", "nofollow noopener noreferrer ugc"]]);
     await page.close();
+  });
+
+  it("say what an address off sale was, with the status that programs get", async () => {
+    const seller = world.person("leaver");
+    const listing = await list(world.api, seller, { title: "Fata Morgana" });
+    const { token } = await openAccount(world.api, seller);
+    const path = `/listings/${listing.id}`;
+    const off = await send(`${world.api}${path}`, { method: "DELETE", headers: { authorization: `Bearer ${token}` } });
+    assert.ok(off.status < 300, off.text);
+    for (const shown of [path, `${path}/unlock`]) {
+      const { page, answer } = await open(shown);
+      assert.equal(answer?.status(), (await send(`${world.api}${shown}`)).status);
+      await page.getByRole("heading", { name: "Fata Morgana" }).waitFor();
+      await page.getByRole("alert").filter({ hasText: "Off sale" }).waitFor();
+      await assertAccessible(page);
+      await page.close();
+    }
   });
 
   it("show times in the reader's zone, and UTC on hover", async () => {

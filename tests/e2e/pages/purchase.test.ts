@@ -284,7 +284,10 @@ describe("a purchase's page", () => {
 
   it("shows the verified content to the wallet that paid, to copy, save and read, and keeps it when the status changes", async () => {
     const [listing, buyer] = [
-      await offered(world, { title: "Mist hero" }),
+      await offered(world, {
+        title: "Mist hero",
+        content: "# Mist\n\n1. Draw the `mist`\n2. Move it\n\nThen <script>window.pwned=1</script> stop.\n",
+      }),
       await world.buyer(undefined, { kind: "enterprise" }),
     ];
     const id = await lock(world, listing, buyer);
@@ -299,6 +302,14 @@ describe("a purchase's page", () => {
     assert.equal(download.suggestedFilename(), "mist-hero.md");
     await page.getByRole("button", { name: "Reading view" }).click();
     await page.locator("#readable p").first().waitFor();
+    assert.deepEqual(await page.locator("#readable ol li").allTextContents(), [
+      "Draw the `mist`".replaceAll("`", ""),
+      "Move it",
+    ]);
+    assert.equal(await page.locator("#readable code").textContent(), "mist");
+    assert.equal(await page.locator("#readable script").count(), 0);
+    await page.locator("#readable").getByText("<script>window.pwned=1</script>").waitFor();
+    assert.equal(await page.evaluate(() => Reflect.get(window, "pwned")), undefined);
     await assertAccessible(page);
     await assertFits(page, "purchase-open");
     await page.locator("#chain summary").click();
@@ -312,6 +323,59 @@ describe("a purchase's page", () => {
     assert.equal(await page.locator("#readable p").first().isVisible(), true, "what is read stays");
     assert.equal(await page.locator("#chain").getAttribute("open"), "");
     assertQuiet(errors);
+    await page.close();
+  });
+
+  it("ends a dispute with the decision, its reason and its transaction, for the buyer and at the seller", async () => {
+    const { buyer, id } = await bought("Fjord hero");
+    await deliverWrong(id);
+    await until(id, "ResultSubmitted");
+    const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
+    await showWallet(page);
+    await choose(page, "Dispute", /can no longer collect/, id, "Disputed");
+    await headline(page, "You disputed this purchase");
+    await pass(id, "externalDisputeUnlock");
+    await until(id, "refunded");
+    await headline(page, "You won the dispute");
+    await page.getByText(/The arbiter decided for you: .*Your money is back in your wallet/).waitFor();
+    const { events } = await purchaseOf(id);
+    await page.locator("#chain summary").click();
+    await page.locator(`#facts a[href$="${events.at(-1)?.txHash}"]`).waitFor();
+    await assertAccessible(page);
+    await assertFits(page, "purchase-dispute-won");
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("shows a text of 1 MiB in a box, and all of it when asked", async () => {
+    const content = `# Long\n\n${"A line of a long prompt.\n\n".repeat(40_000)}`;
+    const [listing, buyer] = [await offered(world, { title: "Long", content }), await world.buyer()];
+    const id = await lock(world, listing, buyer);
+    const { page } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
+    await showWallet(page);
+    await page.getByText("Exactly the text that was listed").waitFor();
+    const height = () => page.evaluate(() => document.documentElement.scrollHeight);
+    assert.ok((await height()) < 3_000, `${await height()} pixels`);
+    await page.getByRole("button", { name: "Show all" }).click();
+    assert.ok((await height()) > 100_000);
+    await page.getByRole("button", { name: "Show less" }).click();
+    await page.getByRole("button", { name: "Reading view" }).click();
+    await page.locator("#readable p").first().waitFor();
+    assert.ok((await height()) < 3_000, `${await height()} pixels`);
+    await page.close();
+  });
+
+  it("lists a seller's sales to people without the buyers' whole addresses", async () => {
+    const { buyer, id } = await bought("Delta hero");
+    await world.tick();
+    const { listingId } = json<{ listingId: string }>(await send(`${world.api}/purchases/${id}`));
+    const { sellerAddress: seller } = json<{ sellerAddress: string }>(await send(`${world.api}/listings/${listingId}`));
+    const { page } = await visit(world, browser, `/purchases?seller=${seller}`);
+    await page.getByRole("link", { name: "Delta hero" }).waitFor();
+    assert.equal((await page.content()).includes(buyer.address), false);
+    await assertAccessible(page);
+    await assertFits(page, "sales");
+    assert.ok((await send(`${world.api}/purchases?seller=${seller}`)).text.includes(id));
     await page.close();
   });
 

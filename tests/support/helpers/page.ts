@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page, Route } from "playwright-core";
 import { root } from "../../../stack/stack.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
 import { keepPicture } from "./browser.ts";
@@ -12,11 +12,14 @@ import { PATIENCE_MS } from "./wait.ts";
 const AXE = readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8");
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1280, height: 900 };
-/** A seller's recording. */
-const RECORDING = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 10" preserveAspectRatio="none">
-  <linearGradient id="a" x2="0" y2="1"><stop stop-color="#1b2a6b"/><stop offset=".6" stop-color="#d9577a"/><stop offset="1"
-  stop-color="#f6b26b"/></linearGradient><path fill="url(#a)" d="M0 0h16v6.5H0z"/><path fill="#141c45" d="M0 6.5h16V10H0z"/>
-  <circle cx="11" cy="6" r="1.6" fill="#ffe2a8"/><path fill="#141c45" d="M0 6.5h16v1.5H0z"/></svg>`;
+/** Small recordings in the four formats that listings may name. */
+const RECORDINGS = join(root, "tests/support/fixtures/recordings");
+
+/** Answers a request to another server: a recording in its format, and 404 for all others and for those called "gone". */
+async function elsewhere(route: Route): Promise<void> {
+  const [, ending] = /\/(?!gone)[^/]*\.(mp4|webm|webp|gif)$/.exec(new URL(route.request().url()).pathname) ?? [];
+  return ending ? route.fulfill({ path: join(RECORDINGS, `recording.${ending}`) }) : route.fulfill({ status: 404 });
+}
 
 export interface Injected {
   readonly wallet: Wallet;
@@ -42,8 +45,8 @@ export interface Opened {
 const TEST_WALLET = /\/test-wallet\.js$/;
 
 /**
- * Opens a page as a public shop serves it, without the test wallet. Recordings on other servers are replaced by a
- * picture.
+ * Opens a page as a public shop serves it, without the test wallet. Recordings on other servers are replaced by small
+ * ones.
  */
 export async function openPage(
   browser: Browser,
@@ -55,7 +58,7 @@ export async function openPage(
   const errors: string[] = [];
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("pageerror", (error) => errors.push(String(error)));
-  await page.route(/^https:/, (route) => route.fulfill({ contentType: "image/svg+xml", body: RECORDING }));
+  await page.route(/^https:/, elsewhere);
   await page.route(TEST_WALLET, (route) => route.fulfill({ contentType: "text/javascript", body: "" }));
   if (injected) await inject(page, injected);
   return { page, errors };

@@ -68,7 +68,7 @@ pub enum DraftError {
     NotOffered(DeliveryMode),
     #[error("this is your own listing: you cannot pay yourself")]
     OwnListing,
-    #[error("not enough tADA in the wallet: {} more is needed, the fee included; send it to {wallet}", missing.display_tada())]
+    #[error("not enough tADA in the wallet: {} more is needed, for the price, the fee, and the change, which stays yours; send it to {wallet}", missing.display_tada())]
     Insufficient { missing: Lovelace, wallet: Address },
     /// The wallet holds enough, but in outputs that are too small or contain too many tokens.
     #[error(

@@ -115,21 +115,21 @@ impl Account {
             p.facts.soft {
                 @for (month, (number, sum)) in self.months().into_iter().rev() { span { (month) ": " (count(number, "sale")) ", " (tada(sum)) } }
             }
-            table #sales {
+            table #sales.folds {
                 thead { tr { th { "Sold" } th { "Prompt" } th { "Status" } th { "Payout" } th { "You get" } } }
                 tbody {
                     @for sale in self.sales.iter().take(SHOWN) {
                         tr {
-                            td { (date(sale.sold_at)) }
-                            td { a href={ "/purchases/" (sale.id) } { (sale.title) } }
-                            td { (sale.status.words()) }
-                            td {
+                            td.brief data-name="Sold" { (date(sale.sold_at)) }
+                            td data-name="Prompt" { a href={ "/purchases/" (sale.id) } { (sale.title) } }
+                            td.brief data-name="Status" { (sale.status.words()) }
+                            td data-name="Payout" {
                                 @match sale.paid_at.zip(sale.paid_by) {
-                                    Some((at, tx)) => { (date(at)) " · " (parts::transaction(&self.explorer, &tx)) }
+                                    Some((at, tx)) => { span.brief { (date(at)) } " · " (parts::transaction(&self.explorer, &tx)) }
                                     None => { "–" }
                                 }
                             }
-                            td { (tada(sale.amount)) }
+                            td.brief data-name="You get" { (tada(sale.amount)) }
                         }
                     }
                 }

@@ -72,6 +72,14 @@ pub fn standing(purchase: &Purchase) -> &'static str {
     }
 }
 
+/// Returns the stylesheet's class for a purchase's status: a lost dispute does not look like a sale that went well.
+pub fn tone(purchase: &Purchase) -> &'static str {
+    match ruling(purchase) {
+        Some((Ruling::ForSeller, _)) => Status::Disputed.name(),
+        _ => purchase.status.name(),
+    }
+}
+
 /// Returns whether the buyer may read the content again: a block includes the proof of delivery, or an ending that paid
 /// the seller, and the money did not go back to the buyer.
 pub fn is_readable(purchase: &Purchase) -> bool {
@@ -144,7 +152,7 @@ fn without_proof(purchase: &Purchase, deadlines: &Deadlines, balance: bool, now:
     }
     Told {
         what: "Waiting for the proof of delivery",
-        how: html! { "Your text opens here as soon as the proof is in a block, usually within a minute. " (otherwise) },
+        how: html! { "The proof is the seller's commitment, on Cardano's public ledger, to the text that you get. Your text opens here as soon as it is there, usually within a minute. " (otherwise) },
         changes: Some(by),
         action: Some(Offer {
             action: BuyerAction::RequestRefund,
@@ -205,19 +213,19 @@ fn disputed(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Told {
 fn ended(purchase: &Purchase, balance: bool) -> Told {
     let told = |what, how| Told { what, how, changes: None, action: None };
     let yours = if balance { "your Surety balance" } else { "your wallet" };
-    let reason = html! { @if let Some(decision) = &purchase.decision { (decision.reason) ". " } };
+    let reason = html! { @if let Some(decision) = &purchase.decision { ": " (decision.reason) } ". " };
     match (ruling(purchase).map(|(ruling, _)| ruling), purchase.status) {
         (Some(Ruling::ForSeller), _) => told(
             "You lost the dispute",
-            html! { "The arbiter decided for the seller: " (reason) "The seller has the price. Your text stays yours." },
+            html! { "The arbiter decided for the seller" (reason) "The seller has the price. Your text stays yours." },
         ),
         (Some(Ruling::ForBuyer), _) => told(
             "You won the dispute",
-            html! { "The arbiter decided for you: " (reason) "Your money is back in " (yours) "." },
+            html! { "The arbiter decided for you" (reason) "Your money is back in " (yours) "." },
         ),
         (Some(Ruling::Divided), _) => told(
             "The arbiter divided the money",
-            html! { (reason) "The last transaction below shows who got how much." },
+            html! { "The arbiter decided" (reason) "The last transaction below shows who got how much." },
         ),
         (None, Status::Refunded) => told("Refunded", html! { "Your money is back in " (yours) "." }),
         (None, Status::Withdrawn) if is_creator_paid(purchase) => {

@@ -16,7 +16,7 @@ pub fn steps(purchase: &Purchase, now: u64) -> Markup {
         ol.track {
             (step("done", &html! { "✓ Paid " (clock(paid.at)) }, &html! { "Held by the contract" }))
             @match happened(purchase, &["ResultSubmitted", "Disputed"]) {
-                Some(proof) => { (step("done", &html! { "✓ Proof " (clock(proof.at)) }, &html! { "On the chain" })) }
+                Some(proof) => { (step("done", &html! { "✓ Proof " (clock(proof.at)) }, &html! { "On the public ledger" })) }
                 None => { (without_proof(purchase, &deadlines, now)) }
             }
             (last(purchase, &deadlines, now))

@@ -56,8 +56,8 @@ export function front(world: () => World): void {
       }
     });
 
-    it("shows its two pages with every Accept header", async () => {
-      for (const path of ["/", "/sell"]) {
+    it("shows its pages for people alone with every Accept header", async () => {
+      for (const path of ["/", "/sell", "/protection", "/help", "/about", "/connect"]) {
         for (const accept of ["application/json", "*/*", "text/html"]) {
           const answer = await at(path, { headers: { accept } });
           assert.equal(answer.status, 200, `${path} ${accept}`);
