@@ -29,7 +29,7 @@ let world: World;
 let browser: Browser;
 before(async () => {
   [world, browser] = await Promise.all([
-    startWorld({ escrow: true, watcher: { SELLER_AGENT: "off" } }),
+    startWorld({ escrow: true, arbiter: true, watcher: { SELLER_AGENT: "off" } }),
     startBrowser(),
   ]);
 });
@@ -326,23 +326,27 @@ describe("a purchase's page", () => {
     await page.close();
   });
 
-  it("ends a dispute with the decision, its reason and its transaction, for the buyer and at the seller", async () => {
-    const { buyer, id } = await bought("Fjord hero");
-    await deliverWrong(id);
-    await until(id, "ResultSubmitted");
-    const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
-    await showWallet(page);
-    await choose(page, "Dispute", /can no longer collect/, id, "Disputed");
+  it("ends a dispute with the decision, its reason and its transaction, and never looks like a sale that went well", async () => {
+    const { owner, id } = await boughtFromBalance("Fjord hero");
+    const { page, errors } = await visitSignedIn(owner, id);
+    await page.getByText("Exactly the text that was listed").waitFor();
+    await headline(page, "Delivered");
+    await (await open(page, "Dispute")).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Dispute all the same" }).click();
     await headline(page, "You disputed this purchase");
     await pass(id, "externalDisputeUnlock");
-    await until(id, "refunded");
-    await headline(page, "You won the dispute");
-    await page.getByText(/The arbiter decided for you: .*Your money is back in your wallet/).waitFor();
-    const { events } = await purchaseOf(id);
+    await until(id, "withdrawn");
+    await headline(page, "You lost the dispute");
+    await page
+      .getByText(/The arbiter decided for the seller: the seller delivered what the listing promised\./)
+      .waitFor();
+    await page.locator("#standing .status.Disputed").filter({ hasText: "Dispute lost" }).waitFor();
+    const end = (await purchaseOf(id)).events.find(({ status }) => status === "withdrawn");
     await page.locator("#chain summary").click();
-    await page.locator(`#facts a[href$="${events.at(-1)?.txHash}"]`).waitFor();
+    await page.locator(`#facts a[href$="${end?.txHash}"]`).waitFor();
+    await page.getByText("Exactly the text that was listed").waitFor();
     await assertAccessible(page);
-    await assertFits(page, "purchase-dispute-won");
+    await assertFits(page, "purchase-dispute-lost");
     assertQuiet(errors);
     await page.close();
   });
