@@ -273,7 +273,7 @@ fn a_lock_that_no_wallet_of_the_service_signed_makes_no_purchase_and_raises_an_a
         pass(&sales, SETTLED).into_iter().flat_map(|report| report.alarms).map(|alarm| alarm.message).collect();
     let cried: Vec<&String> = alarms.iter().filter(|alarm| alarm.contains(&lock.to_string())).collect();
     assert_eq!(cried.len(), 1, "{alarms:?}");
-    assert!(cried[0].contains("names this seller and is no purchase"), "{cried:?}");
+    assert!(cried[0].contains("names this seller, but belongs to no known purchase"), "{cried:?}");
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM purchases"), "0");
 }
 

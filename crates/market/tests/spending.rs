@@ -238,17 +238,17 @@ fn a_payment_identifier_without_a_claim_is_not_stored() {
 #[test]
 fn an_output_of_a_payer_stands_for_one_payment_at_a_time() {
     let (db, account, key) = market(5, 30);
-    let [first, second] = [1, 2].map(|number| list(&db, number, 2 * ADA));
+    let [first, second, third] = [2, 3, 4].map(|ada| list(&db, ada, u64::from(ada) * ADA));
     let outside = |listing, coin, price| Paying { account: None, ..paying(&account, &key, listing, coin, price) };
     let (one, same) = (outside(&first, 1, 2 * ADA), outside(&second, 1, 3 * ADA));
-    let other = outside(&second, 2, 2 * ADA);
+    let other = outside(&second, 2, 3 * ADA);
     assert!(is_new(&one.claim(&db, NOON)));
     assert_eq!(same.claim(&db, NOON), Claim::InputsTaken);
     assert!(refuse(&db, &one.tx()));
     assert!(is_new(&same.claim(&db, NOON)), "what was refused holds nothing");
     assert!(matches!(other.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::Paying { .. }))));
     // A stranger's transaction reserves no output of a service wallet.
-    let own = Paying { checked: 1, ..paying(&account, &key, &first, 1, 4 * ADA) };
+    let own = paying(&account, &key, &third, 1, 4 * ADA);
     assert!(is_new(&own.claim(&db, NOON)));
 }
 
