@@ -29,6 +29,7 @@ import { Account } from "./account.ts";
 function checkout(blockfrost: string): string {
   const folder = mkdtempSync(join(tmpdir(), "surety-deploy-"));
   const keep = (path: string) => cpSync(join(root, path), join(folder, path), { recursive: true });
+  keep("web/build");
   for (const { config } of WORKERS) {
     keep(config);
     keep(join(config, "../build"));
