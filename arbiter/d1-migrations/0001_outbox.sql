@@ -5,7 +5,7 @@ CREATE TABLE outbox (
   tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
   kind TEXT NOT NULL CHECK (kind IN
     ('payment', 'lock', 'withdrawal', 'result', 'collect', 'refund', 'dispute', 'release', 'payout', 'split',
-      'award')),
+      'award', 'settlement')),
   purpose TEXT NOT NULL,                         -- key of what it is for; at most one open or included entry has it
   wallet TEXT,                                   -- the service wallet that built it; NULL for an external payer's
   cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted; emptied for an external

@@ -168,6 +168,6 @@ mod tests {
 
     #[test]
     fn a_types_declared_fields_are_those_it_reads() {
-        assert_eq!(fields::<Buy>(), ["listingId", "mode"].into());
+        assert_eq!(fields::<Buy>(), ["listingId", "mode", "priceLovelace"].into());
     }
 }
