@@ -8,7 +8,7 @@ use edge::{
 };
 use market::{
     account::Account,
-    actions::{ActionError, Actions, Owner},
+    actions::{ActionError, Actions, Owner, acted_on},
     payment::{self, PaymentRecord},
     proof::Proof,
     purchase,
@@ -131,9 +131,16 @@ pub async fn found(app: &App) -> Result<(Address, String), ApiError> {
 
 /// Returns a purchase with its events on the chain.
 async fn show(app: &App, id: TxHash) -> Result<Response, ApiError> {
-    catch_up(app, &id).await;
-    let json = purchase::one(&app.database(), &id).await?.ok_or_else(unknown)?;
-    Ok(Response::json(json))
+    let database = app.database();
+    let (acted_on, stored) = database.batch((acted_on(&id), purchase::read(&id))).await?;
+    let json = match acted_on {
+        None => stored,
+        Some(_) => {
+            catch_up(app, &id).await;
+            purchase::one(&database, &id).await?
+        }
+    };
+    Ok(Response::json(json.ok_or_else(unknown)?))
 }
 
 /// Returns a statement about the purchase and its listing, signed with the key of the

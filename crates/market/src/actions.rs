@@ -321,7 +321,7 @@ fn read(purchase: &TxHash) -> Read<Option<LockedPurchase>> {
 
 /// Builds the query that reads the last recorded output of an escrow. It returns no row unless the service has an open
 /// or included transaction that spends this output and is not recorded as a step yet.
-fn acted_on(purchase: &TxHash) -> Read<Option<TxRef>> {
+pub fn acted_on(purchase: &TxHash) -> Read<Option<TxRef>> {
     sql::read!(
         "SELECT e.utxo FROM escrows e WHERE e.purchase_id = ?1 AND e.utxo IS NOT NULL AND EXISTS (SELECT 1 \
            FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = ?1 \

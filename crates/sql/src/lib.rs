@@ -77,6 +77,10 @@ impl Statement {
     }
 
     #[track_caller]
+    #[cfg_attr(
+        not(feature = "sqlite"),
+        allow(clippy::extra_unused_type_parameters, reason = "only tests read the columns")
+    )]
     fn typed<T: Answer>(sql: Cow<'static, str>, params: Vec<Param>, writes: bool) -> Self {
         Self {
             sql,
