@@ -27,12 +27,11 @@ use x402_cardano::{
 
 use crate::{
     Shop,
-    catalogue::listing_id,
+    catalogue::{listing_id, mode as read_mode},
     chain::described,
     failure::Failure,
     keys::Keys,
     redelivery::{hand_over_again, redeliver, unlock},
-    selling::mode as read_mode,
     service::Ask,
     settling::Payment,
     tell::plain,

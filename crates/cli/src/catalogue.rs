@@ -6,7 +6,7 @@ use market::{DeliveryMode, ListingId};
 use serde_json::json;
 use url::form_urlencoded::Serializer;
 
-use crate::{Shop, failure::Failure, selling::mode, tell::plain};
+use crate::{Shop, failure::Failure, tell::plain};
 
 /// Arguments of `browse`.
 #[derive(Args)]
@@ -30,6 +30,11 @@ pub struct BrowseArguments {
 /// Parses a listing id.
 pub fn listing_id(text: &str) -> Result<ListingId, &'static str> {
     text.parse().map_err(|_| "a listing's id begins with lst_: `surety browse` shows them")
+}
+
+/// Parses a delivery mode.
+pub fn mode(text: &str) -> Result<DeliveryMode, &'static str> {
+    text.parse().map_err(|()| "instant or protected")
 }
 
 /// Prints a page of the catalogue.

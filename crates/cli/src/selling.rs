@@ -17,7 +17,7 @@ use text::{Decoded, Introduction};
 
 use crate::{
     Shop,
-    catalogue::listing_id,
+    catalogue::{listing_id, mode},
     failure::Failure,
     proof, read_file,
     service::Ask,
@@ -48,11 +48,6 @@ pub struct SellArguments {
     /// An https URL of a recording (.mp4, .webm, .webp, .gif).
     #[arg(long)]
     preview: Option<String>,
-}
-
-/// Parses a delivery mode.
-pub fn mode(text: &str) -> Result<DeliveryMode, &'static str> {
-    text.parse().map_err(|()| "instant or protected")
 }
 
 /// Maximum share of the content, in percent, that a description may reveal if it was taken from the content's first
