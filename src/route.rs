@@ -188,7 +188,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates an endpoint. Does not compile if an argument of the handler needs another kind of rate limit.
+    /// Creates an endpoint. Panics during compilation if an argument of the handler requires another kind of rate limit
+    /// than the declared one.
     pub const fn new(
         limit: Limit,
         arguments: &[(Needs, Option<Body>)],

@@ -75,7 +75,7 @@ pub struct PurchaseArgument {
 pub struct DisputeArguments {
     #[command(flatten)]
     purchase: PurchaseArgument,
-    /// Dispute even if the delivered content has the listed hash. The arbiter decides for the seller then.
+    /// Dispute even if the delivered content has the listed hash, although the arbiter will then decide for the seller.
     #[arg(long)]
     anyway: bool,
 }
@@ -141,8 +141,8 @@ impl PurchaseArgument {
         Ok(Payment::of_purchase(shop, id)?.ok_or_else(unknown)?.listing.id)
     }
 
-    /// Checks against the escrow's datum that the escrow belongs to the listing that the user named, because the
-    /// service could have named another escrow.
+    /// Checks that the escrow is one for the listing that the user named, by the hash in its datum. The service chose the
+    /// escrow, and may be wrong or dishonest.
     fn must_be_of(&self, escrow: &Escrow, shop: &Shop) -> Result<(), Failure> {
         let Named::Listing(listing) = &self.purchase else { return Ok(()) };
         let sold = shop.service.listing(listing)?;

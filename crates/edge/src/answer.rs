@@ -63,7 +63,7 @@ impl ErrorAnswer {
         Self { status, body, header: None }
     }
 
-    /// Sets the header of the response, in place of the header that the status requires.
+    /// Sets the response's additional header. It replaces the one that the status brought, such as `Retry-After`.
     #[must_use]
     pub fn with_header(self, name: &'static str, value: impl fmt::Display) -> Self {
         Self { header: Some((name, value.to_string())), ..self }

@@ -78,7 +78,7 @@ impl Queue {
         (recent, self.last_calls.get(client).copied().unwrap_or_default())
     }
 
-    /// Records a call by this client and returns `true` if it is the client's turn.
+    /// Returns whether it is this client's turn. If so, records a call by the client.
     fn take(&mut self, client: &str, now_ms: Millis) -> bool {
         while self.made.front().is_some_and(|(at, _)| now_ms.saturating_sub(*at) >= WINDOW_MS) {
             self.made.pop_front();

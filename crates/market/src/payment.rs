@@ -56,7 +56,7 @@ impl From<Both<Entry, Both<PaymentRow, ReleaseFacts>>> for PaymentRecord {
 }
 
 impl PaymentRecord {
-    /// Returns whether a block includes the payment, so that there is a purchase.
+    /// Returns whether the payment has become a purchase, which it does when a block includes it.
     #[must_use]
     pub const fn is_purchase(&self) -> bool {
         self.facts.status.is_some()

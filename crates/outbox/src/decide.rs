@@ -43,7 +43,7 @@ pub enum ChainObservation {
 /// Whether the request that submits or polls a transaction is known to come from the payer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// The watcher, or a request that does not prove who sent it.
+    /// The request does not prove that the payer sent it, or there is no request: the watcher is polling.
     Unproven,
     /// A request that comes from the payer, as proven by a signature over the request, by a request commitment, or by a
     /// session of the paying account.

@@ -19,8 +19,8 @@ use super::Authority;
 
 /// Minimum length of the server's secret in bytes, which determines the strength of the MAC.
 pub const MIN_SECRET_BYTES: usize = 32;
-/// Domain separator for deriving the key of tokens from a secret that other keys are derived from too. It ends with the
-/// version of the tokens' layout.
+/// Domain separator in the derivation of the token key from the master secret, from which other keys are derived as well.
+/// The suffix `v1` is the version of the token format.
 const KEY_DOMAIN: &[u8] = b"surety:oauth:v1";
 const PAYLOAD_BYTES: usize = 28;
 const MAC_BYTES: usize = 32;

@@ -12,8 +12,8 @@ use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use super::{Keys, ServiceWallet, Watch};
 
-/// A dispute raises an alarm only if its next check is due within this time, in ms. Checks of a dispute that fails are
-/// postponed by less; one that waits for evidence is not checked for longer.
+/// Maximum time in ms until a dispute's next check for the dispute to raise an alarm. After a failure, the next check is
+/// due sooner than this; while a dispute only waits for evidence, it is due later, and there is nothing to report.
 const PUT_OFF_MS: Millis = 5 * 60_000;
 /// Maximum number of escrows that one tick examines, those that are due first.
 const MAX_ESCROWS: u32 = 20;

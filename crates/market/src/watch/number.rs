@@ -29,7 +29,7 @@ pub trait NumberStore {
     async fn write(&self, number: u64) -> Result<(), String>;
 }
 
-/// A tick of the watcher that has received its number.
+/// The number that a tick of the watcher received, with notes about how it was determined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Begun {
     pub number: u64,

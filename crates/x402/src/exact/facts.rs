@@ -57,8 +57,8 @@ pub enum InputState {
 }
 
 impl Facts {
-    /// Reads from the chain what is needed to know payer and time: the transaction that the nonce refers to, the newest
-    /// block and the protocol parameters. These are read first, so that a transaction with made-up inputs costs only
+    /// Reads the facts that identify the payer and the time: the transaction that created the output named by the nonce,
+    /// the newest block, and the protocol parameters. These are read before all other facts, so that a transaction with made-up inputs costs only
     /// four calls.
     ///
     /// The mempool is read before the blocks. A transaction that leaves the mempool in between is then found in a
