@@ -1,21 +1,20 @@
 //! `PATCH /listings/{id}`: edits a listing for its seller.
 
 use api_types::{Error, ErrorCode};
-use edge::{answer::ErrorAnswer, ed25519::WebCrypto, http, serve::Response};
+use edge::{answer::ErrorAnswer, ed25519::WebCrypto, serve::Response};
 use market::{
     ListingId,
     catalogue::edit::{self, NotEdited},
     listing::changes::Changes,
 };
 
-#[cfg(test)]
-use crate::openapi::operations::Operation;
 use crate::{
     app::App,
+    body::Bytes,
     error::ApiError,
     limits::Counted,
     proof::Seller,
-    route::{Argument, Asked, Body, Limit, Route, route},
+    route::{Limit, Route, route},
     routes::listings,
 };
 
@@ -25,30 +24,17 @@ pub const ROUTES: &[Route] = &[route! {
         .names("editListing", "Catalogue", "Edit a listing")
         .more("For the listing's seller. Absent fields stay as they are, and the content never changes. An offer at the old price can be paid until it expires. Needs a session, or a proof for which the wallet signs sha256 of `service:edit:v1` LF listingId LF sha256(body) LF address LF timestamp.")
         .answers::<api_types::Listing>(200, "The edited listing.")
-        .fails(&[403])
+        .fails(&[400, 403])
 }];
 
 /// Maximum size of the body in bytes. JSON may take six bytes for one byte of title, description and preview.
 const MAX_BODY: usize = 64 << 10;
 
-/// The unparsed body, over whose bytes a proof is signed.
-struct ChangesBody(Vec<u8>);
-
-impl Argument for ChangesBody {
-    const BODY: Option<Body> = Some(Body::of(MAX_BODY));
-
-    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
-        Ok(Self(http::read_request(&asked.app.request, MAX_BODY).await?))
-    }
-
-    #[cfg(test)]
-    fn describe(operation: Operation<'_>) -> Operation<'_> {
-        operation.body::<api_types::ListingChanges>("application/json").fails(&[400])
-    }
-}
+/// The body, over whose bytes a proof is signed.
+type ChangesBody = Bytes<api_types::ListingChanges, MAX_BODY>;
 
 /// Edits a listing for the owner of the session, or for the signer of a proof over the listing and the body.
-async fn edit(app: &App, id: ListingId, seller: Seller, ChangesBody(body): ChangesBody) -> Result<Response, ApiError> {
+async fn edit(app: &App, id: ListingId, seller: Seller, Bytes(body, _): ChangesBody) -> Result<Response, ApiError> {
     app.line.note("listing", id.as_str());
     let changes = Changes::read(&body).map_err(ErrorAnswer::bad_request)?;
     let seller = match seller {

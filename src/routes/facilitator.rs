@@ -12,7 +12,8 @@ use edge::{
     serve::Response,
     timer::Timer,
 };
-use facilitator::{Facilitator, KeyHash, Spent, Unavailable, spend};
+use facilitator::{Facilitator, KeyHash, Spent, spend};
+use market::PortError;
 use serde::Serialize;
 use x402_cardano::facilitator::FacilitatorRequest;
 #[cfg(test)]
@@ -34,15 +35,6 @@ const SCHEDULE: [u64; 5] = [2_000, 6_000, 8_000, 10_000, 14_000];
 
 /// Seconds of a day.
 const DAY_S: u32 = 24 * 60 * 60;
-
-impl From<Unavailable> for ApiError {
-    fn from(error: Unavailable) -> Self {
-        match error {
-            Unavailable::Database(error) => error.into(),
-            Unavailable::Chain(error) => error.into(),
-        }
-    }
-}
 
 pub const ROUTES: &[Route] = &[
     route! {
@@ -103,9 +95,9 @@ async fn settle(app: &App, payment: ForeignPayment) -> Result<Response, ApiError
     run(app, async |facilitator| facilitator.settle(&payment.request).await).await
 }
 
-async fn run<T: Serialize>(
+async fn run<T: Serialize, E: Into<PortError>>(
     app: &App,
-    answer: impl AsyncFnOnce(&Facilitator<'_, D1, Blockfrost, WebCrypto, Timer>) -> Result<T, Unavailable>,
+    answer: impl AsyncFnOnce(&Facilitator<'_, D1, Blockfrost, WebCrypto, Timer>) -> Result<T, E>,
 ) -> Result<Response, ApiError> {
     let caller = caller(app).await?;
     let methods = app.methods()?;
@@ -121,7 +113,7 @@ async fn run<T: Serialize>(
         schedule: &SCHEDULE,
         now: app.now_ms,
     };
-    let told = answer(&facilitator).await?;
+    let told = answer(&facilitator).await.map_err(Into::into)?;
     Ok(answer::private_json(serde_json::to_string(&told).map_err(Fault::in_making("an answer"))?))
 }
 

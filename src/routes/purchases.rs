@@ -135,8 +135,8 @@ async fn show(app: &App, id: TxHash) -> Result<Response, ApiError> {
     let (acted_on, stored) = database.batch((acted_on(&id), purchase::read(&id))).await?;
     let json = match acted_on {
         None => stored,
-        Some(_) => {
-            catch_up(app, &id).await;
+        Some(from) => {
+            note_failure(app, acting(app, async |actions| actions.follow(&from).await.map_err(ApiError::from)).await);
             purchase::one(&database, &id).await?
         }
     };
@@ -172,7 +172,11 @@ pub async fn catch_up(app: &App, id: &TxHash) {
     if !app.methods().is_ok_and(|methods| methods.deployment().is_some()) {
         return;
     }
-    let caught_up = acting(app, async |actions| actions.catch_up(id).await.map_err(ApiError::from)).await;
+    note_failure(app, acting(app, async |actions| actions.catch_up(id).await.map_err(ApiError::from)).await);
+}
+
+/// Notes in the log that a purchase could not be caught up with the chain.
+fn note_failure(app: &App, caught_up: Result<(), ApiError>) {
     if let Err(error) = caught_up {
         app.line.note("not caught up", &error.to_string());
     }

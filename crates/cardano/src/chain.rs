@@ -225,6 +225,13 @@ pub trait Chain {
     async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError>;
     /// Returns the block that includes a transaction, or `None` if no block does.
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError>;
+    /// Returns the block that includes a valid transaction, with the number of newer blocks, or `None` if no block does.
+    /// The newest block is read first, so the number is never too high.
+    async fn depth_of(&self, tx: &TxHash) -> Result<Option<(Inclusion, u64)>, ChainError> {
+        let tip = self.tip().await?;
+        let shown = self.inclusion_of(tx).await?.filter(|block| block.valid);
+        Ok(shown.map(|block| (block, tip.height.saturating_sub(block.height))))
+    }
     /// Returns the unspent outputs at an address (bech32).
     ///
     /// Outputs are read from both ends of the list, oldest and newest, because strangers may fill one end. Reading

@@ -23,11 +23,11 @@ mod keys;
 mod settle;
 mod store;
 
-use cardano::{chain::ChainError, slots::Millis};
+use cardano::{Address, slots::Millis};
 use escrow::Deployment;
 pub use keys::{KeyHash, Spent, spend};
+use outbox::OutboxError;
 use sql::DatabaseError;
-pub use store::forget;
 use x402_cardano::{
     Refusal,
     escrow::TransferMethod,
@@ -64,23 +64,14 @@ pub struct Escrow<'a> {
     pub name: TransferMethod,
     /// The address that signs the quotes of this service's own shop. Payments under its quotes are refused, because they
     /// must go to the shop.
-    pub own_seller: cardano::Address,
-}
-
-/// Reason why a request could not be answered. A retry of the same request may succeed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unavailable {
-    #[error(transparent)]
-    Database(#[from] DatabaseError),
-    #[error(transparent)]
-    Chain(#[from] ChainError),
+    pub own_seller: Address,
 }
 
 /// Reason why a payment was not settled, or the failure that prevented an answer.
 #[derive(Debug)]
 enum Failed {
     Refused(Refusal),
-    Unavailable(Unavailable),
+    Unavailable(OutboxError),
 }
 
 macro_rules! refused {
@@ -94,8 +85,8 @@ macro_rules! refused {
 }
 refused!(Refusal, NotSettled, InvalidRequirements, InvalidPayload);
 
-impl From<Unavailable> for Failed {
-    fn from(error: Unavailable) -> Self {
+impl From<OutboxError> for Failed {
+    fn from(error: OutboxError) -> Self {
         Self::Unavailable(error)
     }
 }

@@ -1,13 +1,8 @@
 //! `/verify` and `/settle`.
 
-use cardano::{
-    TxHash,
-    chain::{Chain, Inclusion},
-    keys::VerifyEd25519,
-    slots::Millis,
-};
-use outbox::{Entry, EntryState, Outbox, PollPolicy, Sleep, Trust, TxStatus, WaitOutcome};
-use sql::Database;
+use cardano::{Address, TxHash, chain::Chain, keys::VerifyEd25519, slots::Millis};
+use outbox::{Entry, EntryState, Outbox, OutboxError, PollPolicy, Sleep, Trust, TxStatus, WaitOutcome};
+use sql::{Database, Write};
 use x402_cardano::{
     exact::{self, Moment, Payment, VerifiedPayment},
     facilitator::{FacilitatorRequest, InvalidRequirements, VerifyResponse},
@@ -16,7 +11,7 @@ use x402_cardano::{
     wire::{ConfirmationPolicy, SettlementResponse},
 };
 
-use crate::{Facilitator, Failed, Unavailable, store};
+use crate::{Facilitator, Failed, store};
 
 /// A request whose offer and payment were parsed, but not verified against the chain.
 struct Parsed {
@@ -31,10 +26,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep> Facilitator<'_, D, C, V,
     /// Answers `POST /verify`. Stores nothing.
     ///
     /// # Errors
-    /// See [`Unavailable`].
-    pub async fn verify(&self, request: &FacilitatorRequest) -> Result<VerifyResponse, Unavailable> {
+    /// Returns an error if the database or the provider failed.
+    pub async fn verify(&self, request: &FacilitatorRequest) -> Result<VerifyResponse, OutboxError> {
         match self.payer_of(request).await {
-            Ok(payer) => Ok(VerifyResponse::valid(payer)),
+            Ok(payer) => Ok(VerifyResponse::valid(payer.to_string())),
             Err(Failed::Refused(refusal)) => Ok(VerifyResponse::invalid(&refusal)),
             Err(Failed::Unavailable(error)) => Err(error),
         }
@@ -43,8 +38,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep> Facilitator<'_, D, C, V,
     /// Answers `POST /settle`: submits the transaction unless an earlier request has, and waits for its block.
     ///
     /// # Errors
-    /// See [`Unavailable`]. A payment that was recorded is continued by the next request.
-    pub async fn settle(&self, request: &FacilitatorRequest) -> Result<SettlementResponse, Unavailable> {
+    /// Returns an error if the database or the provider failed. A payment that was recorded is continued by the next request.
+    pub async fn settle(&self, request: &FacilitatorRequest) -> Result<SettlementResponse, OutboxError> {
         match self.settled(request).await {
             Ok(response) => Ok(response),
             Err(Failed::Refused(refusal)) => Ok(SettlementResponse {
@@ -60,12 +55,12 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep> Facilitator<'_, D, C, V,
         }
     }
 
-    async fn payer_of(&self, request: &FacilitatorRequest) -> Result<String, Failed> {
+    async fn payer_of(&self, request: &FacilitatorRequest) -> Result<Address, Failed> {
         let parsed = self.parse(request).await?;
         if let Some((_, payer)) = self.recorded(&parsed).await? {
             return Ok(payer);
         }
-        Ok(self.verified(&parsed).await?.payer.to_string())
+        Ok(self.verified(&parsed).await?.payer)
     }
 
     async fn settled(&self, request: &FacilitatorRequest) -> Result<SettlementResponse, Failed> {
@@ -80,7 +75,6 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep> Facilitator<'_, D, C, V,
         if is_settled && self.database.execute(store::report(&parsed.tx, self.now)).await?.is_none() {
             return Err(NotSettled::Duplicate.into());
         }
-        let payer = payer.parse().map_err(|_| NotSettled::Duplicate)?;
         Ok(settlement.response(&parsed.tx, &payer, self.network))
     }
 
@@ -95,7 +89,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep> Facilitator<'_, D, C, V,
     }
 
     /// Returns the recorded settlement of this payment with its payer, or `None` if none is recorded.
-    async fn recorded(&self, parsed: &Parsed) -> Result<Option<(Entry, String)>, Failed> {
+    async fn recorded(&self, parsed: &Parsed) -> Result<Option<(Entry, Address)>, Failed> {
         let (entry, settlement) = self.database.batch((outbox::by_id(&parsed.tx), store::by_tx(&parsed.tx))).await?;
         match (entry, settlement) {
             (None, _) => Ok(None),
@@ -128,13 +122,13 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep> Facilitator<'_, D, C, V,
     }
 
     /// Verifies and records a payment. Returns its entry, its payer, and whether this request recorded it.
-    async fn record(&self, parsed: &Parsed) -> Result<(Entry, String, bool), Failed> {
+    async fn record(&self, parsed: &Parsed) -> Result<(Entry, Address, bool), Failed> {
         let verified = self.verified(parsed).await?;
         let new = store::entry(&verified, &parsed.offered);
         let insert = store::insert(&verified, &parsed.offered, &parsed.requirements, self.now);
         let (entry, ()) = self.database.batch((outbox::write_down(&new, self.now), insert)).await?;
         if let Some(entry) = entry {
-            return Ok((entry, verified.payer.to_string(), true));
+            return Ok((entry, verified.payer, true));
         }
         // Another request was faster, or the inputs or the terms are in use.
         let recorded = self.recorded(parsed).await?.ok_or(NotSettled::Duplicate)?;
@@ -149,10 +143,9 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep> Facilitator<'_, D, C, V,
         {
             return Ok(Settlement::Refused(reason));
         }
-        let tx = entry.tx;
         let polls = PollPolicy { sleep: self.sleep, schedule: self.schedule, at_once: !is_new };
         let WaitOutcome { status, rest, .. } =
-            outbox.wait_for_block(entry, &polls, Trust::Unproven, self.now, |_| store::by_tx(&tx)).await?;
+            outbox.wait_for_block(entry, &polls, Trust::Unproven, self.now, |_| None::<Write>).await?;
         Ok(match status {
             TxStatus::Included(_) => self.wait_for_depth(entry, policy, rest).await,
             TxStatus::Pending { submitted } => Settlement::Pending(submitted.then_some(SettlementEvidence::Mempool)),
@@ -161,12 +154,13 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep> Facilitator<'_, D, C, V,
         })
     }
 
-    /// Polls until the transaction has enough confirmations, or until these waits (ms) have passed. The tip is read
-    /// first, so that a block which is found afterwards is at least as deep as counted.
+    /// Polls until the transaction has enough confirmations, or until these waits (ms) have passed.
     async fn wait_for_depth(&self, entry: &Entry, policy: ConfirmationPolicy, waits: &[Millis]) -> Settlement {
         let (mut waits, mut evidence) = (waits.iter(), None);
         loop {
-            if let Some(seen) = self.block_of(&entry.tx).await {
+            // A provider that does not answer shows nothing new.
+            if let Ok(Some((inclusion, confirmations))) = self.chain.depth_of(&entry.tx).await {
+                let seen = SettlementEvidence::Block { inclusion, confirmations };
                 if seen.meets(policy) {
                     return Settlement::Confirmed(seen);
                 }
@@ -175,13 +169,5 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep> Facilitator<'_, D, C, V,
             let Some(wait) = waits.next() else { return Settlement::Pending(evidence) };
             self.sleep.sleep(*wait).await;
         }
-    }
-
-    /// Returns the block that includes a transaction with its number of confirmations, or `None` if the provider shows
-    /// none or does not answer.
-    async fn block_of(&self, tx: &TxHash) -> Option<SettlementEvidence> {
-        let tip = self.chain.tip().await.ok()?;
-        let inclusion: Inclusion = self.chain.inclusion_of(tx).await.ok()?.filter(|block| block.valid)?;
-        Some(SettlementEvidence::Block { inclusion, confirmations: tip.height.saturating_sub(inclusion.height) })
     }
 }

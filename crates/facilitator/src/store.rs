@@ -1,17 +1,11 @@
 //! The stored settlements.
 
-use cardano::{TxHash, slots::Millis};
-use outbox::{Entry, Guard, Kind, NewEntry, Provenance};
+use cardano::{Address, TxHash, slots::Millis};
+use outbox::{Entry, EntryState, Guard, Kind, NewEntry, Provenance};
 use serde::Deserialize;
 use serde_json::json;
 use sql::{Read, Write};
 use x402_cardano::{exact::VerifiedPayment, method::Offered};
-
-/// Milliseconds for which a settlement is kept: thirty days, so that a repeated request is recognised long after the
-/// payment's inputs are spent.
-const KEPT_MS: Millis = 30 * 24 * 60 * 60 * 1000;
-/// Maximum number of settlements that one call of [`forget`] deletes.
-const MAX_FORGOTTEN: u32 = 200;
 
 /// A stored settlement, without its outbox entry.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -19,7 +13,7 @@ pub(crate) struct Settlement {
     /// SHA-256 of the requirements, in hex.
     pub requirements: String,
     /// Address of the payer.
-    pub payer: String,
+    pub payer: Address,
     /// Time at which a caller was told that the payment is settled, in POSIX milliseconds; `None` before.
     pub reported_at_ms: Option<Millis>,
 }
@@ -79,17 +73,7 @@ pub(crate) fn report(tx: &TxHash, now: Millis) -> Write<Option<String>> {
     )
 }
 
-/// Deletes settlements that ended thirty days ago, with their outbox entries.
-pub fn forget(now: Millis) -> Write {
-    sql::write!(
-        "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE kind = 'settlement' \
-           AND state IN ('included', 'refused', 'expired') AND created_at_ms < ?1 LIMIT ?2)",
-        now.saturating_sub(KEPT_MS),
-        u64::from(MAX_FORGOTTEN),
-    )
-}
-
 /// Whether an entry of the outbox is a settlement that can be continued.
 pub(crate) fn continues(entry: &Entry) -> bool {
-    entry.kind == Kind::Settlement && entry.state != outbox::EntryState::Refused
+    entry.kind == Kind::Settlement && entry.state != EntryState::Refused
 }

@@ -145,13 +145,21 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     /// # Errors
     /// Returns [`PortError`] if the database or the chain does not answer. The stored state stays as it is.
     pub async fn catch_up(&self, purchase: &TxHash) -> Result<(), PortError> {
-        let Some(from) = self.database.fetch(acted_on(purchase)).await? else {
-            return Ok(());
-        };
+        match self.database.fetch(acted_on(purchase)).await? {
+            Some(from) => self.follow(&from).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Records the next step after this output of an escrow ([`acted_on`]), if a block includes it already.
+    ///
+    /// # Errors
+    /// See [`Actions::catch_up`].
+    pub async fn follow(&self, from: &TxRef) -> Result<(), PortError> {
         let tip = self.chain.recent_tip().await?;
         let rollbacks = Some(self.database.fetch(rollbacks()).await?.0);
         let recorder = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller: None };
-        recorder.follow(&from, &mut Recorded::default()).await?;
+        recorder.follow(from, &mut Recorded::default()).await?;
         Ok(())
     }
 

@@ -148,10 +148,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     /// Updates the number of newer blocks on the newest block that the release of this payment depends on. The tip is
     /// read first, and the block must still be shown, because a rollback may have removed the recorded one.
     pub(super) async fn observe(&self, record: &mut PaymentRecord) -> Result<(), ChainError> {
-        let tip = self.chain.tip().await?;
-        let shown = self.chain.inclusion_of(&record.facts.deciding_tx(&record.entry.tx)).await?;
-        if let Some(block) = shown.filter(|block| block.valid) {
-            record.facts.observe(tip.height.saturating_sub(block.height));
+        if let Some((_, depth)) = self.chain.depth_of(&record.facts.deciding_tx(&record.entry.tx)).await? {
+            record.facts.observe(depth);
         }
         Ok(())
     }
