@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node tests/run.ts $(FILES)
 
-.PHONY: help setup outsiders rust-linted rust-tests workers-checked build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored pause resume facilitator-key clean-state
+.PHONY: help setup outsiders rust-linted rust-tests workers-checked build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke first-sale status tail backup restore mark-restored pause resume facilitator-key clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -128,6 +128,10 @@ rollback: setup ## the three workers as the deployment before left them; TO=tag,
 
 smoke: setup ## ask a service, deployed or local, whether it serves: make smoke URL=http://127.0.0.1:8787
 	@node operator/deploy/smoke.ts '$(or $(URL),http://127.0.0.1:8787)'
+
+first-sale: setup ## list, buy both ways and wait until all are paid, with real test ADA: make first-sale URL=https://...
+	@cargo build --quiet --package surety-cli
+	@PHRASE_FILE='$(PHRASE_FILE)' ENV='$(ENV)' FOLDER='$(FOLDER)' node operator/first-sale.ts '$(or $(URL),http://127.0.0.1:8787)'
 
 status: setup ## what an operator asks first, and what to do about alarms: make status URL=http://127.0.0.1:8787
 	@ENV='$(ENV)' LOCAL='$(LOCAL)' node operator/status.ts '$(or $(URL),http://127.0.0.1:8787)'

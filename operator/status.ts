@@ -6,7 +6,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { secretIn } from "../stack/secrets.ts";
-import { environmentOf, Target } from "./deploy/target.ts";
+import { environmentOf, isLocal, Target } from "./deploy/target.ts";
 
 /** The members of `GET /operator/status` that are printed. */
 export interface Status {
@@ -86,7 +86,7 @@ export function linesOf(status: Status, origin: string): string[] {
 }
 
 /** The reason in words for which `fetch` failed: its own message is always "fetch failed". */
-function whyNot(error: Error): string {
+export function whyNot(error: Error): string {
   const { code, message } = (error.cause ?? error) as NodeJS.ErrnoException;
   const words: Readonly<Record<string, string>> = {
     ECONNREFUSED: "nothing listens there",
@@ -119,8 +119,7 @@ export async function statusOf(origin: string, token: string): Promise<Status> {
 function tokenFor(origin: string): string {
   const { OPERATOR_TOKEN, LOCAL = ".state/dev", ENV } = process.env;
   if (OPERATOR_TOKEN) return OPERATOR_TOKEN;
-  const isLocal = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(new URL(origin).hostname);
-  if (isLocal && existsSync(join(LOCAL || ".state/dev", "secrets.env")))
+  if (isLocal(origin) && existsSync(join(LOCAL || ".state/dev", "secrets.env")))
     return secretIn(LOCAL || ".state/dev", "OPERATOR_TOKEN");
   const token = new Target(environmentOf(ENV || undefined)).secret("OPERATOR_TOKEN");
   if (!token) throw new Error("export OPERATOR_TOKEN=..., or put it into .deploy/production.env");

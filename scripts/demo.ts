@@ -10,6 +10,7 @@ import { walletNamed } from "../stack/wallets/wallet.ts";
 import { buyWithinLimits, signIn } from "./demo/account.ts";
 import { payInsideCall, shopForOwner } from "./demo/agent.ts";
 import { Books } from "./demo/books.ts";
+import { Chain } from "./demo/chain.ts";
 import { buyInstantly } from "./demo/instant.ts";
 import { Protected } from "./demo/protected.ts";
 import { list, purchaseOf } from "./demo/shop.ts";
@@ -18,13 +19,18 @@ import { chapter, heading, say, table } from "./demo/tell.ts";
 const both = ["instant", "protected"];
 
 async function story(stack: Stack, state: string): Promise<void> {
-  const { blockfrost } = connect(stack.ledger);
+  const ledger = connect(stack.ledger);
+  const { blockfrost } = ledger;
   if (!stack.wallets) throw new Error("the escrow is not deployed");
-  const books = new Books(stack.ledger);
+  const books = new Books(new Chain(blockfrost));
+  const fund = async (name: string, address: string, lovelace: bigint): Promise<void> => {
+    await ledger.faucet(address, lovelace);
+    books.funded(name, address, lovelace);
+  };
   const person = (name: string) => walletNamed(`demo ${name}`, { blockfrost, kind: "enterprise" });
   const [seller, buyer, owner] = [person("seller"), person("buyer"), person("owner")];
   const [patron, machine] = [person("patron"), person("machine")];
-  await books.fund("buyer", buyer.address, 100_000_000n);
+  await fund("buyer", buyer.address, 100_000_000n);
   await books.open("creator", seller.address);
   await books.open("platform", stack.wallets.platform);
   await books.open("arbiter", stack.wallets.arbiter);
@@ -40,12 +46,12 @@ async function story(stack: Stack, state: string): Promise<void> {
   books.add("instant", await buyInstantly(stack, aurora, buyer));
 
   chapter("A person signs in with a wallet and buys from the service wallet, within limits");
-  const account = await signIn(stack, owner, (wallet) => books.fund("service wallet", wallet, 90_000_000n));
+  const account = await signIn(stack, owner, (wallet) => fund("service wallet", wallet, 90_000_000n));
   books.add("service wallet", await buyWithinLimits(account, aurora));
 
-  const fundAgent = (wallet: string) => books.fund("agent's wallet", wallet, 20_000_000n);
+  const fundAgent = (wallet: string) => fund("agent's wallet", wallet, 20_000_000n);
   books.add("agent", await shopForOwner(stack, patron, [aurora, dashboard], fundAgent));
-  await books.fund("machine", machine.address, 20_000_000n);
+  await fund("machine", machine.address, 20_000_000n);
   books.add("in a tool call", await payInsideCall(stack, aurora, machine));
 
   const sales = new Protected(stack, state);

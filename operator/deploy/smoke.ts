@@ -1,5 +1,7 @@
 // Checks whether a service works, deployed or local, by its public answers. Nothing is bought.
 
+import { isLocal } from "./target.ts";
+
 interface Required {
   readonly x402Version: number;
   readonly accepts: readonly { network: string; amount: string; payTo: string; extra: Record<string, unknown> }[];
@@ -28,8 +30,7 @@ const SHOWN_BY: Readonly<Record<string, string>> = { SHOW_USAGE: "server-timing"
 
 /** Returns the development settings that a public service must not have but shows. */
 export function developmentIn(origin: string, headers: Headers): string[] {
-  const isLocal = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(new URL(origin).hostname);
-  return Object.keys(SHOWN_BY).filter((name) => !isLocal && headers.has(SHOWN_BY[name] ?? ""));
+  return Object.keys(SHOWN_BY).filter((name) => !isLocal(origin) && headers.has(SHOWN_BY[name] ?? ""));
 }
 
 export const CHECKS: Readonly<Record<string, Check>> = {

@@ -47,6 +47,9 @@ export function environmentOf(name = "production"): Environment {
   return name;
 }
 
+/** Whether a service runs on this machine. */
+export const isLocal = (origin: string): boolean => /^(localhost|127\.0\.0\.1|\[::1\])$/.test(new URL(origin).hostname);
+
 /** A worker's configuration in an environment. */
 export interface Configured {
   readonly name: string;

@@ -1,52 +1,49 @@
-// Accounts for all payments from the ledger's transactions, and compares them with the ledger's balances.
+// Accounts for all payments from the chain's transactions, and compares them with the chain's balances.
 
-import { connect } from "../../stack/wallets/ledger.ts";
+import type { Chain } from "./chain.ts";
 import type { Purchase } from "./shop.ts";
 import { say, short, table, tada } from "./tell.ts";
-
-interface Amount {
-  unit: string;
-  quantity: string;
-}
-interface Entry {
-  address: string;
-  amount: Amount[];
-  collateral: boolean;
-  reference?: boolean;
-}
-
-const lovelace = (amount: readonly Amount[]): bigint =>
-  BigInt(amount.find(({ unit }) => unit === "lovelace")?.quantity ?? "0");
 
 interface Sale {
   what: string;
   purchase: Purchase;
 }
 
+/** The column for addresses without a name. */
+const ESCROW = "escrow";
+
 export class Books {
-  readonly #ledger: string;
+  readonly #chain: Chain;
   /** Amounts that each address had or was given outside of the purchases. */
   readonly #given = new Map<string, bigint>();
   readonly #names = new Map<string, string>();
   readonly #sales: Sale[] = [];
   /** Transactions of the accounts before they were opened. */
   readonly #known = new Set<string>();
+  /** Transactions that the table contains. */
+  readonly #seen = new Set<string>();
+  /** Change of each address's balance by these transactions. */
+  readonly #total = new Map<string, bigint>();
 
-  constructor(ledger: string) {
-    this.#ledger = ledger;
+  constructor(chain: Chain) {
+    this.#chain = chain;
+  }
+
+  /** Names an address in the table. */
+  name(name: string, address: string): void {
+    this.#names.set(address, name);
   }
 
   /** Opens an account for an address with its present balance. */
   async open(name: string, address: string): Promise<void> {
-    for (const tx of await this.#transactions(address)) this.#known.add(tx);
-    this.#names.set(address, name);
-    this.#given.set(address, await this.#balance(address));
+    for (const tx of await this.#chain.transactions(address)) this.#known.add(tx);
+    this.name(name, address);
+    this.#given.set(address, await this.#chain.balance(address));
   }
 
-  /** Funds a participant. */
-  async fund(name: string, address: string, amount: bigint): Promise<void> {
-    await connect(this.#ledger).faucet(address, amount);
-    this.#names.set(address, name);
+  /** Records that a participant was given money. */
+  funded(name: string, address: string, amount: bigint): void {
+    this.name(name, address);
     this.#given.set(address, (this.#given.get(address) ?? 0n) + amount);
   }
 
@@ -60,11 +57,13 @@ export class Books {
     return this.#sales.map(({ what, purchase }) => [what, `${api}/purchases/${purchase.id}`]);
   }
 
-  /** Prints all purchases, and checks that they explain every balance to the lovelace. */
-  async close(again: (id: string) => Promise<Purchase>): Promise<void> {
-    const names = [...new Set(this.#names.values())];
-    const seen = new Set<string>();
-    const total = new Map<string, bigint>();
+  /**
+   * Prints who paid and who got how much in each ended purchase. `others` are rows for other transactions.
+   *
+   * The amounts of a purchase and its fees add up to zero. Throws if an escrow still holds some of it.
+   */
+  async print(again: (id: string) => Promise<Purchase>, others: readonly string[][] = []): Promise<void> {
+    const names = this.#columns();
     const rows: string[][] = [];
     for (const { what, purchase } of this.#sales) {
       const now = await again(purchase.id);
@@ -72,19 +71,14 @@ export class Books {
       const got = new Map<string, bigint>();
       let fees = 0n;
       for (const tx of txs) {
-        if (seen.has(tx)) throw new Error(`${tx} is in two timelines of this story`);
-        seen.add(tx);
-        const flow = await this.#flow(tx);
-        fees += flow.fee;
-        for (const [address, amount] of flow.net) {
-          const name = this.#names.get(address) ?? "escrow";
+        const { net, fee } = await this.#enter(tx);
+        fees += fee;
+        for (const [address, amount] of net) {
+          const name = this.#names.get(address) ?? ESCROW;
           got.set(name, (got.get(name) ?? 0n) + amount);
-          total.set(address, (total.get(address) ?? 0n) + amount);
         }
       }
-      const sum = [...got.values()].reduce((a, b) => a + b, fees);
-      if (sum !== 0n) throw new Error(`${purchase.id}: ${sum} lovelace are unaccounted for`);
-      const left = got.get("escrow") ?? 0n;
+      const left = got.get(ESCROW) ?? 0n;
       if (left !== 0n) throw new Error(`${purchase.id}: ${left} lovelace are still in the escrow`);
       const state = now.events.some(({ status }) => status === "creator_paid")
         ? `${now.status}, creator_paid`
@@ -92,67 +86,50 @@ export class Books {
       const amounts = names.map((name) => (got.has(name) ? tada(got.get(name) ?? 0n) : ""));
       rows.push([what, state, `${txs.size}`, ...amounts, tada(fees), short(purchase.id)]);
     }
-    for (const [address, name] of this.#names) {
-      for (const tx of await this.#transactions(address)) {
-        if (this.#known.has(tx) || seen.has(tx)) continue;
-        const { net, fee } = await this.#flow(tx);
-        // A wallet that splits its outputs pays only the fee.
-        if (net.size !== 1 || net.get(address) !== -fee) continue;
-        seen.add(tx);
-        total.set(address, (total.get(address) ?? 0n) - fee);
-        rows.push([
-          "split wallet",
-          "",
-          "1",
-          ...names.map((it) => (it === name ? tada(-fee) : "")),
-          tada(fee),
-          short(tx),
-        ]);
-      }
-    }
-    table(["purchase", "state", "txs", ...names, "fees", "transaction"], rows);
+    table(["purchase", "state", "txs", ...names, "fees", "transaction"], [...rows, ...others]);
+  }
+
+  /** Prints all purchases, and checks that they explain every balance to the lovelace. */
+  async close(again: (id: string) => Promise<Purchase>): Promise<void> {
+    await this.print(again, await this.#splits(again));
     say("");
     for (const [address, given] of this.#given) {
-      const expected = given + (total.get(address) ?? 0n);
-      const held = await this.#balance(address);
+      const expected = given + (this.#total.get(address) ?? 0n);
+      const held = await this.#chain.balance(address);
       const name = this.#names.get(address) ?? address;
       if (held !== expected) throw new Error(`${name} ${address} holds ${held} lovelace, not ${expected}`);
     }
     say(`the balances of all ${this.#given.size} addresses on the ledger agree with the table, to the lovelace`);
   }
 
-  async #flow(tx: string): Promise<{ net: Map<string, bigint>; fee: bigint }> {
-    const { inputs, outputs } = await this.#ask<{ inputs: Entry[]; outputs: Entry[] }>(`/txs/${tx}/utxos`);
-    const net = new Map<string, bigint>();
-    const add = (entries: readonly Entry[], sign: bigint): void => {
-      for (const { address, amount, collateral, reference } of entries) {
-        if (!collateral && !reference) net.set(address, (net.get(address) ?? 0n) + sign * lovelace(amount));
+  #columns(): string[] {
+    return [...new Set(this.#names.values())];
+  }
+
+  /** Enters transactions by which a wallet split its outputs: it paid only the fee. Returns a row for each. */
+  async #splits(again: (id: string) => Promise<Purchase>): Promise<string[][]> {
+    const sold = await Promise.all(this.#sales.map(({ purchase }) => again(purchase.id)));
+    const ofSales = new Set(sold.flatMap(({ events }) => events.map(({ txHash }) => txHash)));
+    const rows: string[][] = [];
+    for (const [address, name] of this.#names) {
+      for (const tx of await this.#chain.transactions(address)) {
+        if (this.#known.has(tx) || ofSales.has(tx) || this.#seen.has(tx)) continue;
+        const { net, fee } = await this.#chain.flow(tx);
+        if (net.size !== 1 || net.get(address) !== -fee) continue;
+        await this.#enter(tx);
+        const amounts = this.#columns().map((it) => (it === name ? tada(-fee) : ""));
+        rows.push(["split wallet", "", "1", ...amounts, tada(fee), short(tx)]);
       }
-    };
-    add(inputs, -1n);
-    add(outputs, 1n);
-    const { fees } = await this.#ask<{ fees: string }>(`/txs/${tx}`);
-    return { net, fee: BigInt(fees) };
+    }
+    return rows;
   }
 
-  /** Returns the newest transactions of an address. */
-  async #transactions(address: string): Promise<string[]> {
-    const path = `/api/v0/addresses/${address}/transactions?count=100&order=desc`;
-    const response = await fetch(`${this.#ledger}${path}`);
-    if (response.status === 404) return [];
-    if (!response.ok) throw new Error(`the ledger answered ${response.status} for ${path}`);
-    return ((await response.json()) as { tx_hash: string }[]).map(({ tx_hash }) => tx_hash);
-  }
-
-  async #balance(address: string): Promise<bigint> {
-    const response = await fetch(`${this.#ledger}/api/v0/addresses/${address}`);
-    if (response.status === 404) return 0n;
-    return lovelace(((await response.json()) as { amount: Amount[] }).amount);
-  }
-
-  async #ask<T>(path: string): Promise<T> {
-    const response = await fetch(`${this.#ledger}/api/v0${path}`);
-    if (!response.ok) throw new Error(`the ledger answered ${response.status} for ${path}`);
-    return (await response.json()) as T;
+  /** Adds a transaction to the totals, once. */
+  async #enter(tx: string): Promise<Awaited<ReturnType<Chain["flow"]>>> {
+    if (this.#seen.has(tx)) throw new Error(`${tx} is in two timelines of this story`);
+    this.#seen.add(tx);
+    const flow = await this.#chain.flow(tx);
+    for (const [address, amount] of flow.net) this.#total.set(address, (this.#total.get(address) ?? 0n) + amount);
+    return flow;
   }
 }
