@@ -197,6 +197,10 @@ pub trait Chain {
     async fn shared_tip(&self) -> Result<Tip, ChainError> {
         self.recent_tip().await
     }
+    /// Returns the newest block that this client has read so far, without a call. `None` if it has read none.
+    fn last_read_tip(&self) -> Option<Tip> {
+        None
+    }
     /// Returns the protocol parameters of the current epoch. They are cached for up to ten minutes, and never across an
     /// epoch boundary.
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError>;

@@ -191,12 +191,6 @@ impl Blockfrost {
         time.min(Duration::from_millis(self.until_ms.saturating_sub(crate::now_ms())))
     }
 
-    /// Returns the newest block that this client has read, or `None` before it has read one.
-    #[must_use]
-    pub const fn newest(&self) -> Option<Tip> {
-        self.newest.get()
-    }
-
     async fn once(
         &self,
         method: Method,
@@ -351,6 +345,10 @@ impl Chain for Blockfrost {
     async fn recent_tip(&self) -> Result<Tip, ChainError> {
         // The local ledger's clock may jump.
         self.tip_within(if self.lead == Lead::Bounded { RECENT_MS } else { 0 }).await
+    }
+
+    fn last_read_tip(&self) -> Option<Tip> {
+        self.newest.get()
     }
 
     async fn shared_tip(&self) -> Result<Tip, ChainError> {

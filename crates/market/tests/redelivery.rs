@@ -293,7 +293,7 @@ fn a_request_that_waits_asks_for_its_transaction_only_after_a_new_block() {
     let outcome =
         block(outbox.wait_for_block(&mut entry(&db, &tx), &policy, Trust::Payer, NOON, |_| None::<Write>)).unwrap();
     assert!(matches!(outcome.status, TxStatus::Included(_)), "{:?}", outcome.status);
-    // Twice for the first block, which is younger than the payment here, and once for the next.
+    // Twice for the first block, because this client has read none before, and once for the next.
     assert_eq!((polls.get(), provider.lookups.get()), (8, 2 + 1));
 }
 

@@ -328,7 +328,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     ) -> Result<WaitOutcome<'p, B::Answer>, DatabaseError> {
         let (mut read, mut rest) = (None, policy.schedule);
         let mut polls_at_once = policy.at_once;
-        let mut blocks = NewBlocks::since(entry.attempted_at_ms);
+        let mut blocks = NewBlocks::begin(self.chain);
         let status = loop {
             if let Some(block) = entry.block.filter(|_| entry.state == EntryState::Included) {
                 break TxStatus::Included(block);

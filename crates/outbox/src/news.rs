@@ -8,7 +8,6 @@
 use cardano::{
     TxHash,
     chain::{Chain, ChainError},
-    slots::Millis,
 };
 
 /// Number of polls per new block that ask for the transaction. The provider may show a block before the transactions in
@@ -16,19 +15,18 @@ use cardano::{
 const ASKS_PER_BLOCK: u8 = 2;
 
 /// The newest block that a waiting request has seen.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct NewBlocks {
     tip: Option<TxHash>,
     asks_left: u8,
-    since: Millis,
 }
 
 impl NewBlocks {
-    /// Creates the state of a request that waits for a transaction since this time (POSIX ms). Blocks that were made
-    /// before cannot include it.
+    /// Creates the state of a request that begins to wait. A block that it has read before cannot include what it waits
+    /// for.
     #[must_use]
-    pub const fn since(since: Millis) -> Self {
-        Self { tip: None, asks_left: 0, since }
+    pub fn begin(chain: &impl Chain) -> Self {
+        Self { tip: chain.last_read_tip().map(|tip| tip.hash), asks_left: 0 }
     }
 
     /// Reads the newest block. Returns whether to ask for the transaction in this poll: there was a new block in this
@@ -39,8 +37,7 @@ impl NewBlocks {
             Err(error) => return error == ChainError::TooMany,
         };
         if self.tip != Some(tip.hash) {
-            self.asks_left = if tip.time_ms < self.since { 0 } else { ASKS_PER_BLOCK };
-            self.tip = Some(tip.hash);
+            *self = Self { tip: Some(tip.hash), asks_left: ASKS_PER_BLOCK };
         }
         let may_show = self.asks_left > 0;
         self.asks_left = self.asks_left.saturating_sub(1);

@@ -189,7 +189,9 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
     match ticked {
         Ok(mut report) => {
             report.alarms.extend(alarm);
-            report.alarms.extend(chain.newest().and_then(|tip| status::old_block(tip.time_ms, settings.lead, now)));
+            report
+                .alarms
+                .extend(chain.last_read_tip().and_then(|tip| status::old_block(tip.time_ms, settings.lead, now)));
             report.notes.extend(begun.notes);
             let reads_wallets = begun.number.is_multiple_of(READ_WALLETS_EVERY);
             let wallets = if reads_wallets { Some(balances(settings, &keys, &chain).await) } else { None };

@@ -132,7 +132,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     async fn wait_for_depth(&self, record: &mut PaymentRecord, waits: &[Millis]) {
         let is_unconfirmed =
             |record: &PaymentRecord| record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed);
-        let (mut waits, mut blocks) = (waits.iter(), NewBlocks::since(0));
+        let (mut waits, mut blocks) = (waits.iter(), NewBlocks::default());
         while is_unconfirmed(record) {
             if blocks.may_show(self.chain).await {
                 // A provider that does not answer shows nothing new.
@@ -227,7 +227,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         at_once: bool,
     ) -> Result<(Option<PaymentOutcome>, &[Millis]), Unavailable> {
         let (mut rest, mut looks_at_once, mut polls) = (self.schedule, at_once, 0_usize);
-        let mut blocks = NewBlocks::since(run.lock.attempted_at_ms);
+        let mut blocks = NewBlocks::begin(self.chain);
         while looks_at_once || !rest.is_empty() {
             self.post_result(run).await;
             let is_at_once = std::mem::take(&mut looks_at_once);
