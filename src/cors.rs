@@ -7,7 +7,7 @@ use crate::error::ApiError;
 /// Response headers that scripts of other origins may read.
 const EXPOSED: &str = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-Service-Purchase, ETag, Link, Retry-After, WWW-Authenticate, Mcp-Session-Id, X-Request-Id";
 /// Request headers that scripts of other origins may send if their preflight request does not name any.
-const ALLOWED: &str = "Authorization, Content-Type, Accept, If-None-Match, PAYMENT-SIGNATURE, X-Service-Proof, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id";
+const ALLOWED: &str = "Authorization, Content-Type, Accept, If-None-Match, PAYMENT-SIGNATURE, X-Service-Proof, SIGN-IN-WITH-X, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id";
 /// Maximum length in bytes of the list of request headers in a preflight request.
 const MAX_ASKED: usize = 2_048;
 

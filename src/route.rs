@@ -17,7 +17,7 @@
 use std::pin::Pin;
 
 use edge::serve::Response;
-use x402_cardano::wire::PAYMENT_SIGNATURE;
+use x402_cardano::wire::{PAYMENT_SIGNATURE, sign_in_with_x::SIGN_IN_WITH_X};
 
 #[cfg(test)]
 pub use crate::openapi::operations::Operation;
@@ -146,7 +146,9 @@ impl Limit {
             // HEAD ignores both headers.
             Self::Paywall if app.request.method() == "HEAD" => return Ok(()),
             Self::Paywall if app.request.headers().has(PAYMENT_SIGNATURE)? => Counted::PAYMENT,
-            Self::Paywall if app.request.headers().has(PROOF)? => Counted::PROOF,
+            Self::Paywall if app.request.headers().has(PROOF)? || app.request.headers().has(SIGN_IN_WITH_X)? => {
+                Counted::PROOF
+            }
             Self::Paywall => return Ok(()),
         };
         app.limit_client(counted).await

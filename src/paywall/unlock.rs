@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! neither      payment required
-//! a proof      the content again, for its buyer
+//! a proof      the content again, for its buyer (X-Service-Proof or SIGN-IN-WITH-X)
 //! a payment    paid by market::checkout: the content, or payment required, with the reason
 //! ```
 //!
@@ -11,7 +11,7 @@
 
 use std::rc::Rc;
 
-use cardano::{Address, TxHash};
+use cardano::{Address, Network, TxHash};
 use edge::{answer::Fault, ed25519::WebCrypto, http};
 use market::{
     ListingId,
@@ -22,7 +22,10 @@ use market::{
 use serde_json::{Map, Value};
 use x402_cardano::{
     request_commitment::RequestDigest,
-    wire::{PaymentRequired, PaymentRequirements, SettlementResponse, request_binding},
+    wire::{
+        PaymentRequired, PaymentRequirements, SettlementResponse, request_binding,
+        sign_in_with_x::{NonceKey, Resource},
+    },
 };
 
 use super::{Priced, priced, resource_info};
@@ -72,12 +75,14 @@ impl<'a> Paywall<'a> {
         shown: Presentation,
         digest: impl FnOnce() -> Option<RequestDigest>,
     ) -> Result<Outcome, ApiError> {
-        let proven = match shown.proof {
-            None => None,
-            Some(proof) => match self.proven(&proof).await {
-                Ok(address) => Some(address),
-                Err(error) => return Ok(self.payment_required(error, None)),
-            },
+        let proven = match (shown.proof, shown.sign_in) {
+            (Some(proof), _) => Some(self.proven(&proof).await),
+            (None, Some(sign_in)) => Some(self.signed_in(&sign_in).await?),
+            (None, None) => None,
+        };
+        let proven = match proven.transpose() {
+            Ok(address) => address,
+            Err(error) => return Ok(self.payment_required(error, None)),
         };
         match (shown.payment, proven) {
             (Some(payment), proven) => self.pay(&payment, proven, digest()).await,
@@ -97,6 +102,30 @@ impl<'a> Paywall<'a> {
         let digest = proof.unlock_digest(self.terms().id.as_str());
         proof.check(&WebCrypto, &digest, self.app.now_ms).await?;
         Ok(proof.address)
+    }
+
+    /// Verifies a signed challenge of this listing's 402, and returns the address that signed it.
+    async fn signed_in(&self, header: &str) -> Result<Result<Address, ProofError>, ApiError> {
+        let signed_in = async |resource: Resource<'_>| resource.check(&WebCrypto, header, self.app.now_ms).await;
+        Ok(self.with_resource(signed_in).await?.map_err(ProofError::from))
+    }
+
+    /// Returns the x402 extension with a new challenge to sign in with; nothing if the service has no secret or no
+    /// configured origin.
+    pub async fn challenge(&self) -> Result<Map<String, Value>, ApiError> {
+        let (random, now) = (edge::random()?, self.app.now_ms);
+        let offered = self.with_resource(async |resource: Resource<'_>| resource.offered(random, now)).await;
+        Ok(offered.unwrap_or_default())
+    }
+
+    /// Runs `run` with this listing as a resource to sign in for. The origin is the configured one, because a client
+    /// could name any other.
+    async fn with_resource<T>(&self, run: impl AsyncFnOnce(Resource<'_>) -> T) -> Result<T, ApiError> {
+        let (origin, keys) = (self.app.origin()?, self.app.keys()?);
+        let short = || Fault::Inconsistent("the secret for nonces is too short".into());
+        let key = NonceKey::derive(keys.master(keys.current_version()?)?).ok_or_else(short)?;
+        let uri = super::resource_url(&origin, &self.terms().id);
+        Ok(run(Resource { origin: &origin, uri: &uri, network: Network::Preprod, key: &key }).await)
     }
 
     /// Whether sales of this listing with protection are paused.

@@ -28,7 +28,9 @@ use pages::{
 };
 use serde::de::DeserializeOwned;
 use sql::{Database, DatabaseError};
-use x402_cardano::wire::{PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, decode_header};
+use x402_cardano::wire::{
+    PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, decode_header, sign_in_with_x::SIGN_IN_WITH_X,
+};
 
 #[cfg(test)]
 use crate::openapi::operations::Operation;
@@ -139,7 +141,7 @@ pub fn wanted(app: &App) -> bool {
     let accept = headers.get("accept").ok().flatten();
     // Checked first, because it suffices for most programs.
     let has = |name| headers.has(name).unwrap_or(false);
-    accept::prefers_html(accept.as_deref()) && !has(PAYMENT_SIGNATURE) && !has(PROOF)
+    accept::prefers_html(accept.as_deref()) && !has(PAYMENT_SIGNATURE) && !has(PROOF) && !has(SIGN_IN_WITH_X)
 }
 
 /// Renders an error page with the error's status and headers.

@@ -21,7 +21,10 @@ use market::{
 use serde::Serialize;
 use x402_cardano::{
     request_commitment::RequestDigest,
-    wire::{PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements, encode_header},
+    wire::{
+        PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements, encode_header,
+        sign_in_with_x::SIGN_IN_WITH_X,
+    },
 };
 
 #[cfg(test)]
@@ -55,9 +58,10 @@ fn described(operation: Operation<'_>) -> Operation<'_> {
     let price = serde_json::json!({ "mode": "dynamic", "currency": "ADA", "min": "1" });
     let text = || serde_json::json!({ "type": "string" });
     operation
-        .more("Without a payment, answers 402 with the terms. With `PAYMENT-SIGNATURE`, the payment is verified and submitted, and the content is returned once the payment is in a block (20 to 60 seconds). With `X-Service-Proof`, a buyer gets the content again; the wallet signs sha256 of `service:unlock:v1` LF listingId LF address LF timestamp. If the code is `settlement_pending`, send the same request again.")
+        .more("Without a payment, answers 402 with the terms. With `PAYMENT-SIGNATURE`, the payment is verified and submitted, and the content is returned once the payment is in a block (20 to 60 seconds). With `X-Service-Proof`, a buyer gets the content again; the wallet signs sha256 of `service:unlock:v1` LF listingId LF address LF timestamp. With `SIGN-IN-WITH-X`, a buyer gets it again as well; the wallet signs the challenge of a 402 (x402 extension `sign-in-with-x`, type `cip8`). If the code is `settlement_pending`, send the same request again.")
         .insert("", "x-payment-info", serde_json::json!({ "price": price, "protocols": [{ "x402": {} }] }))
         .parameter("header", "X-Service-Proof", false, "A returning buyer's signature; see the security scheme `proof`.", text())
+        .parameter("header", "SIGN-IN-WITH-X", false, "A returning buyer's signature of the challenge in a 402: base64 of JSON.", text())
         .parameter("header", "PAYMENT-SIGNATURE", false, "Base64 of an x402 PaymentPayload.", text())
         .text(200, "text/plain; charset=utf-8", "The content.")
         .header(200, "PAYMENT-RESPONSE", "If this request paid: base64 of an x402 SettlementResponse, with a signed receipt.", false)
@@ -74,7 +78,11 @@ pub async fn show(app: &App, id: ListingId) -> Result<Response, ApiError> {
     let header = |name| app.request.headers().get(name);
     let shown = match app.request.method() {
         "HEAD" => Presentation::default(),
-        _ => Presentation { payment: header(PAYMENT_SIGNATURE)?, proof: header(PROOF)? },
+        _ => Presentation {
+            payment: header(PAYMENT_SIGNATURE)?,
+            proof: header(PROOF)?,
+            sign_in: header(SIGN_IN_WITH_X)?,
+        },
     };
     let paywall = Paywall::of(app, &id).await?.ok_or_else(listings::unknown)?;
     match paywall.unlock(shown, || paywall::request_digest(app)).await? {
@@ -115,8 +123,10 @@ impl Paywall<'_> {
 
     /// Encodes the terms as the value of the `PAYMENT-REQUIRED` header.
     async fn terms_header(&self, why: &PayError, pending: Option<PaymentRequirements>) -> Result<String, ApiError> {
-        let url = paywall::resource_url(&self.app.public_origin()?, &self.terms().id);
+        let origin = self.app.public_origin()?;
+        let url = paywall::resource_url(&origin, &self.terms().id);
         let mut extensions = paywall::extensions(self.terms());
+        extensions.extend(self.challenge().await?);
         // The commitment covers method, query and body, so it is computed from the request and not from the listing.
         extensions.extend(paywall::request_digest(self.app).iter().flat_map(RequestDigest::offered));
         let accepts = self.accepts(pending).await?;

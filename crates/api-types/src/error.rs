@@ -83,9 +83,9 @@ pub enum ErrorCode {
     NotSignedIn,
     /// The bearer token is missing or invalid.
     InvalidToken,
-    /// `X-Service-Proof` is malformed, or its signature is invalid.
+    /// `X-Service-Proof` or `SIGN-IN-WITH-X` is malformed or for something else, or its signature is invalid.
     InvalidProof,
-    /// `X-Service-Proof` is older than 5 minutes.
+    /// `X-Service-Proof` or the challenge in `SIGN-IN-WITH-X` is older than 5 minutes.
     ProofExpired,
     /// `X-Service-Proof` is dated in the future.
     ProofFromFuture,

@@ -1,7 +1,7 @@
 //! The code that clients are told for each error of a use case, and the field at fault.
 
 use api_types::{Error, ErrorCode};
-use x402_cardano::{Refusal, settlement::NotSettled};
+use x402_cardano::{Refusal, settlement::NotSettled, wire::sign_in_with_x::SignInError};
 
 use crate::{
     actions::{ActionError, NoEscrow},
@@ -29,8 +29,8 @@ macro_rules! coded {
 
 coded! {
     ProofError {
-        ProofError::Malformed | ProofError::Signature(_) => InvalidProof,
-        ProofError::TooOld => ProofExpired,
+        ProofError::TooOld | ProofError::SignIn(SignInError::Expired) => ProofExpired,
+        ProofError::Malformed | ProofError::Signature(_) | ProofError::SignIn(_) => InvalidProof,
         ProofError::Ahead => ProofFromFuture,
         ProofError::OtherAddress(_) => WrongSigner,
     }

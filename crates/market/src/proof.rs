@@ -14,6 +14,7 @@ use cardano::{
     keys::VerifyEd25519,
 };
 use serde::Deserialize;
+use x402_cardano::wire::sign_in_with_x::SignInError;
 
 /// Maximum length of the header in characters. Proofs of common wallets take less than a kilobyte.
 pub const MAX_HEADER: usize = 4_096;
@@ -52,6 +53,9 @@ pub enum ProofError {
     OtherAddress(Address),
     #[error("the signature in X-Service-Proof is not valid: {0}")]
     Signature(#[from] Cip8Error),
+    /// The sign-in that was sent in place of a proof (`SIGN-IN-WITH-X`) is invalid.
+    #[error(transparent)]
+    SignIn(#[from] SignInError),
 }
 
 impl Proof {

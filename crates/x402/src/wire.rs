@@ -39,6 +39,7 @@ pub mod payment_identifier;
 pub mod request_binding;
 mod requirements;
 mod settlement;
+pub mod sign_in_with_x;
 
 pub use accepted::{Accepted, InvalidAccepted};
 pub use amount::{Amount, AmountError};

@@ -98,6 +98,18 @@ test("sell.js charges for a call with @x402/express, and pay.js pays for it", as
   assert.deepEqual([status, err.split("\n").length], [1, 2], err);
 });
 
+test("sign-in.js gets what the wallet bought again with the stock extension, and nothing else", async () => {
+  const { blockfrost: BLOCKFROST_URL } = world.ledger;
+  const [bought, other] = [await world.list(), await world.list()];
+  await world.ledger.faucet(new Wallet(keysOfPhrase(PHRASE), { blockfrost: BLOCKFROST_URL }).address, 20_000_000n);
+  const paid = await example("pay.js", [unlock(bought)], { PHRASE, BLOCKFROST_URL });
+  assert.equal(paid.status, 0, paid.err);
+  const again = await example("sign-in.js", [unlock(bought)], { PHRASE });
+  assert.deepEqual([again.status, again.out], [0, `${bought.content}\n`], again.err);
+  const unpaid = await example("sign-in.js", [unlock(other)], { PHRASE });
+  assert.deepEqual([unpaid.status, unpaid.out], [1, ""], unpaid.err);
+});
+
 test("pay.js names what is missing in a sentence: an address, a phrase, money, the chain", async () => {
   const { blockfrost: BLOCKFROST_URL } = world.ledger;
   const url = unlock(await world.list());

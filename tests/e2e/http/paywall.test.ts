@@ -4,6 +4,7 @@ import { startWorld, type World } from "../../support/helpers/world.ts";
 import { purchase } from "./paywall/purchase.ts";
 import { purchases } from "./paywall/purchases.ts";
 import { refusals } from "./paywall/refusals.ts";
+import { signIn } from "./paywall/sign-in.ts";
 import { terms } from "./paywall/terms.ts";
 
 describe("paywall", () => {
@@ -16,5 +17,6 @@ describe("paywall", () => {
   terms(() => world);
   purchase(() => world);
   refusals(() => world);
+  signIn(() => world);
   purchases(() => world);
 });

@@ -99,6 +99,7 @@ async fn unlock(shop: &impl OpenShop, arguments: Map<String, Value>, meta: &Map<
     let shown = Presentation {
         payment: meta.get(META_PAYMENT).map(|sent| as_header(META_PAYMENT, sent)).transpose()?,
         proof: meta.get(META_PROOF).map(|sent| as_header(META_PROOF, sent)).transpose()?,
+        sign_in: None,
     };
     Ok(match shop.unlock(&listing_id(&id)?, shown).await? {
         Unlocked::PaymentRequired { required, settlement } => {

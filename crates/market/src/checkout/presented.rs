@@ -10,13 +10,15 @@ use x402_cardano::{
 
 use crate::claim::Identifier;
 
-/// The payment and the proof that a request contains, each as the text of its HTTP header.
+/// The payment and the proofs that a request contains, each as the text of its HTTP header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Presentation {
     /// x402's `PaymentPayload` (`PAYMENT-SIGNATURE`).
     pub payment: Option<String>,
     /// Recent signature over the listing by the buyer's wallet (`X-Service-Proof`).
     pub proof: Option<String>,
+    /// Signed challenge of a 402 (`SIGN-IN-WITH-X`). It counts like a proof, and is ignored beside one.
+    pub sign_in: Option<String>,
 }
 
 /// An unparsed payment with its summary. The text is parsed again for verification: parsed, it can take eighty times
