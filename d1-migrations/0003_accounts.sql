@@ -9,6 +9,9 @@ CREATE TABLE accounts (
   max_per_payment INTEGER NOT NULL CHECK (max_per_payment BETWEEN 1000000 AND 100000000),
   daily_budget INTEGER NOT NULL CHECK (daily_budget BETWEEN max_per_payment AND 500000000),
   ask_above INTEGER CHECK (ask_above BETWEEN 0 AND 99999999), -- price above which an agent's purchase needs the owner's approval
+  protected_only INTEGER NOT NULL DEFAULT 0 CHECK (protected_only IN (0, 1)), -- whether agents may only buy with protection
+  min_reputation INTEGER NOT NULL DEFAULT 0 CHECK (min_reputation BETWEEN 0 AND 100), -- of sellers from whom agents may buy; 0: of any seller
+  agents_paused INTEGER NOT NULL DEFAULT 0 CHECK (agents_paused IN (0, 1)), -- whether no agent may move money
   created_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX accounts_by_key ON accounts (owner_key, wallet_key);

@@ -87,8 +87,13 @@ const actions = {
     const limits = readLimits();
     const { maxPerPaymentAda, dailyBudgetAda } = limits;
     if (dailyBudgetAda < maxPerPaymentAda) fail("The most per day cannot be less than the most per purchase.");
-    await send("PUT", "/me/agent-limits", limits);
+    const protectedOnly = /** @type {HTMLInputElement} */ (required("protected-only")).checked;
+    await send("PUT", "/me/agent-limits", { ...limits, protectedOnly });
     return "Limits changed.";
+  },
+  pause: async ({ dataset }) => {
+    const { paused } = await (await send("PUT", "/me/agent-pause", { paused: dataset.paused === "true" })).json();
+    return paused ? "All agents are paused." : "Agents may go on.";
   },
   withdraw: async () => {
     const { lovelace, tx } = await (await send("POST", "/me/wallet/withdraw")).json();

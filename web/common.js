@@ -92,6 +92,7 @@ export function readLimits() {
     maxPerPaymentAda: wholeNumber("per-purchase"),
     dailyBudgetAda: wholeNumber("per-day"),
     askAboveAda: wholeNumber("ask-above"),
+    minReputation: wholeNumber("min-reputation"),
   };
 }
 

@@ -24,7 +24,9 @@ const field = (id) => /** @type {HTMLInputElement | null} */ (element(id));
 function limits() {
   const scope = field("read-only")?.checked === false ? "mcp" : "mcp:read";
   const keepLimits = ["per-purchase", "per-day"].map(field).every((input) => input?.value === input?.defaultValue);
-  return { scope, keepLimits, ...readLimits() };
+  // An empty rule keeps the present one. Only the account page can loosen it, because this page does not know it.
+  const protectedOnly = field("protected-only")?.checked || null;
+  return { scope, keepLimits, ...readLimits(), protectedOnly };
 }
 
 /** @param {object} answer */

@@ -158,6 +158,9 @@ fn not_bought(error: BuyError, mode: DeliveryMode, price: Lovelace) -> ShopError
     match error {
         BuyError::NotOffered(_) => ShopError::ModeNotOffered(mode),
         BuyError::SpendRefused(SpendRefused::PerPayment { limit }) => ShopError::OverPurchaseLimit { price, limit },
+        BuyError::SpendRefused(SpendRefused::Paused) => ShopError::Paused,
+        BuyError::SpendRefused(SpendRefused::ProtectedOnly) => ShopError::ProtectedOnly,
+        BuyError::SpendRefused(SpendRefused::Reputation { least }) => ShopError::Reputation { least },
         BuyError::SpendRefused(SpendRefused::Daily { limit, spent }) => {
             ShopError::OverDailyBudget { price, left: limit.saturating_sub(spent) }
         }

@@ -1,7 +1,7 @@
-//! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`, `POST /me/purchases/{id}/actions`,
+//! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `PUT /me/agent-pause`, `GET /me/purchases/{id}/content`, `POST /me/purchases/{id}/actions`,
 //! `POST /me/wallet/withdraw`
 
-use api_types::{Buy, LimitsSet, NewBuyerAction, NewLimits, SubmittedAction};
+use api_types::{AgentPause, Buy, LimitsSet, NewBuyerAction, NewLimits, SubmittedAction};
 use cardano::{
     Lovelace, TxHash,
     chain::{Chain, ChainError},
@@ -12,7 +12,7 @@ use edge::{
     serve::Response,
 };
 use market::{
-    account::{self, AccountView, AskAbove},
+    account::{self, AccountView, RuleChanges},
     checkout::{BuyError, NotRead},
     withdraw::{self, WithdrawError},
 };
@@ -66,6 +66,12 @@ pub const ROUTES: &[Route] = &[
         docs |of| of.names("setAgentLimits", "Account", "Set the spending limits").answers::<LimitsSet>(200, "The limits.")
     },
     route! {
+        PUT "/me/agent-pause", Limit::Account(Counted::ACCOUNT) => pause_agents(Session, Json<AgentPause>);
+        docs |of| of
+            .names("pauseAgents", "Account", "Stop all agents from moving money, or let them go on")
+            .answers::<AgentPause>(200, "Whether the agents are paused.")
+    },
+    route! {
         GET "/me/purchases/{id}/content", Limit::Session => content(Session, TxHash);
         docs |of| of
             .names("getPurchaseContent", "Account", "Get the content of a purchase again")
@@ -113,17 +119,29 @@ async fn show(app: &App, session: Session) -> Result<Response, ApiError> {
 async fn set_limits(
     app: &App,
     Session { token, .. }: Session,
-    Json(NewLimits { max_per_payment_ada, daily_budget_ada, ask_above_ada }): Json<NewLimits>,
+    Json(new): Json<NewLimits>,
 ) -> Result<Response, ApiError> {
-    let limits = account::limits(max_per_payment_ada, daily_budget_ada).map_err(ErrorAnswer::bad_request)?;
-    let ask_above = ask_above_ada.map(AskAbove::from_ada).transpose().map_err(ErrorAnswer::bad_request)?;
-    let set = account::set_limits(&app.database(), &token, limits, ask_above, app.now_ms).await?;
+    let limits = account::limits(new.max_per_payment_ada, new.daily_budget_ada).map_err(ErrorAnswer::bad_request)?;
+    let rules = RuleChanges::parse(new.ask_above_ada, new.protected_only, new.min_reputation);
+    let rules = rules.map_err(ErrorAnswer::bad_request)?;
+    let set = account::set_limits(&app.database(), &token, limits, rules, app.now_ms).await?;
     let set = set.ok_or_else(not_signed_in)?;
     respond::private(&LimitsSet {
         max_per_payment_lovelace: set.max_per_payment,
         daily_budget_lovelace: set.daily_budget,
         ask_above_lovelace: set.ask_above,
+        rules: set.rules,
     })
+}
+
+/// Pauses the account's agents, or lets them go on.
+async fn pause_agents(
+    app: &App,
+    Session { token, .. }: Session,
+    Json(AgentPause { paused }): Json<AgentPause>,
+) -> Result<Response, ApiError> {
+    let set = account::pause_agents(&app.database(), &token, paused, app.now_ms).await?.ok_or_else(not_signed_in)?;
+    respond::private(&AgentPause { paused: set.rules.agents_paused })
 }
 
 /// Returns the content of a purchase.

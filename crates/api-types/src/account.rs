@@ -12,6 +12,9 @@ pub const MAX_PER_PAYMENT_ADA: u32 = 100;
 /// Maximum amount that an account may allow per day, in ADA.
 pub const MAX_DAILY_BUDGET_ADA: u32 = 500;
 
+/// Maximum value of a seller's reputation.
+pub const MAX_REPUTATION: u32 = 100;
+
 /// A request for a sign-in challenge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -107,6 +110,30 @@ pub struct Limits {
     /// Price above which agents' purchases need the owner's approval; absent if none need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_above_lovelace: Option<Lovelace>,
+    /// Rules for agents.
+    #[serde(flatten)]
+    pub rules: AgentRules,
+}
+
+/// Rules of an owner for all agents of the account. A rule that is not set is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AgentRules {
+    /// `true` if agents may buy with protection only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub protected_only: bool,
+    /// Minimum reputation of sellers from whom agents may buy.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_REPUTATION)))]
+    pub min_reputation: u8,
+    /// `true` if the owner has paused all agents, so that none of them can move money.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub agents_paused: bool,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// An account, as its owner sees it.
@@ -194,6 +221,22 @@ pub struct NewLimits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = MAX_PER_PAYMENT_ADA)))]
     pub ask_above_ada: Option<u32>,
+    /// `true` to let agents buy with protection only; absent: the setting stays unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protected_only: Option<bool>,
+    /// Minimum reputation of sellers from whom agents may buy. 0 allows every seller; above, also sellers without a
+    /// reputation are excluded. Absent: the setting stays unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(max = MAX_REPUTATION)))]
+    pub min_reputation: Option<u32>,
+}
+
+/// Whether the owner's agents are paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct AgentPause {
+    /// `true` if no agent of the account can move money.
+    pub paused: bool,
 }
 
 /// Spending limits that are now in force.
@@ -208,6 +251,9 @@ pub struct LimitsSet {
     /// Price above which agents' purchases need the owner's approval; absent if none need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_above_lovelace: Option<Lovelace>,
+    /// Rules for agents.
+    #[serde(flatten)]
+    pub rules: AgentRules,
 }
 
 /// A transfer of a service wallet's balance to the account's owner.

@@ -145,6 +145,12 @@ pub enum ErrorCode {
     OverDailyLimit,
     /// The agent's owner must approve the purchase first.
     ApprovalNeeded,
+    /// The owner has paused all agents, which only the owner can end.
+    AgentsPaused,
+    /// The owner lets agents buy only with protection.
+    ProtectedOnly,
+    /// The owner lets agents buy only from sellers with a higher reputation.
+    ReputationTooLow,
     /// Another request is making the same purchase.
     PurchaseInProgress,
     /// The payment was not included in a block, so nothing was paid.

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    BuyerAction, DeliveryMode, EscrowDeadlines, Listing, Millis, Purchase, SellerReputation, Sort, SubmittedAction,
+    AgentRules, BuyerAction, DeliveryMode, EscrowDeadlines, Listing, Millis, Purchase, SellerReputation, Sort,
+    SubmittedAction,
 };
 #[cfg(feature = "schema")]
 use crate::{CATEGORIES, Category};
@@ -337,6 +338,9 @@ pub struct WalletView {
     pub can_spend_now: String,
     /// Page of the account.
     pub account: String,
+    /// Rules of the owner for agents.
+    #[serde(flatten)]
+    pub rules: AgentRules,
     /// `true` for the demo wallet, which all clients share.
     pub shared_demo_wallet: bool,
     /// Suggested next step.

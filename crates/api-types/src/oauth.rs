@@ -205,6 +205,14 @@ pub struct Approval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = crate::MAX_PER_PAYMENT_ADA)))]
     pub ask_above_ada: Option<u32>,
+    /// `true` to let agents buy with protection only; absent: the setting stays unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protected_only: Option<bool>,
+    /// Minimum reputation of sellers from whom agents may buy. 0 allows every seller; above, also sellers without a
+    /// reputation are excluded. Absent: the setting stays unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(max = crate::MAX_REPUTATION)))]
+    pub min_reputation: Option<u32>,
     /// `true` to keep the limits of an existing account, so that the limits in this answer are ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_limits: Option<bool>,

@@ -1,8 +1,8 @@
 //! `surety sign-in`, `sign-out`, `account`, `purchases`, `limits`, `agents`, `approvals`, `approve`, `decline`, `withdraw`
 
 use api_types::{
-    Agent, Answer as RequestDecision, Challenge, ChallengeRequest, Limits, LimitsSet, Me, NewLimits, Purchase,
-    PurchaseRequest, RequestAnswer, RequestStatus, Session, SignIn, Withdrawal,
+    Agent, AgentPause, AgentRules, Answer as RequestDecision, Challenge, ChallengeRequest, Limits, LimitsSet, Me,
+    NewLimits, Purchase, PurchaseRequest, RequestAnswer, RequestStatus, Session, SignIn, Withdrawal,
 };
 use cardano::Lovelace;
 use clap::{Args, Subcommand};
@@ -35,6 +35,12 @@ pub struct LimitsArguments {
     /// 100, for none.
     #[arg(long, value_name = "ADA")]
     ask_above: Option<u32>,
+    /// Whether agents may buy with protection only.
+    #[arg(long, value_name = "true|false", action = clap::ArgAction::Set)]
+    protected_only: Option<bool>,
+    /// Minimum reputation of the sellers from whom agents may buy: 0 for every seller, at most 100.
+    #[arg(long, value_name = "SCORE")]
+    min_reputation: Option<u32>,
 }
 
 /// Subcommands of `agents`.
@@ -45,6 +51,10 @@ pub enum AgentsCommand {
         /// The agent's id, as `agents` shows it.
         id: String,
     },
+    /// Stop all agents at once from buying, withdrawing and acting on purchases.
+    Pause,
+    /// Let the agents go on.
+    Resume,
 }
 
 /// The session of a signed-in account, as stored in the wallet's folder.
@@ -123,9 +133,10 @@ pub fn purchases(shop: &Shop) -> Result<(), Failure> {
 
 /// Changes the limits that were given as arguments, and prints all limits.
 pub fn limits(shop: &Shop, arguments: &LimitsArguments) -> Result<(), Failure> {
-    let LimitsArguments { per_purchase, per_day, ask_above } = *arguments;
+    let LimitsArguments { per_purchase, per_day, ask_above, protected_only, min_reputation } = *arguments;
     let now: Me = ask(shop, "GET", "/me", None)?.json()?;
-    if per_purchase.is_none() && per_day.is_none() && ask_above.is_none() {
+    let numbers = [per_purchase, per_day, ask_above, min_reputation];
+    if numbers == [None; 4] && protected_only.is_none() {
         let words = limit_words(&now.limits);
         return shop.tell.result(&json!(now.limits), &words);
     }
@@ -134,12 +145,15 @@ pub fn limits(shop: &Shop, arguments: &LimitsArguments) -> Result<(), Failure> {
         max_per_payment_ada: per_purchase.unwrap_or_else(|| whole(now.limits.max_per_payment_lovelace)),
         daily_budget_ada: per_day.unwrap_or_else(|| whole(now.limits.daily_budget_lovelace)),
         ask_above_ada: ask_above,
+        protected_only,
+        min_reputation,
     };
     let set: LimitsSet = ask(shop, "PUT", "/me/agent-limits", Some(&json!(new)))?.json()?;
     let limits = Limits {
         max_per_payment_lovelace: set.max_per_payment_lovelace,
         daily_budget_lovelace: set.daily_budget_lovelace,
         ask_above_lovelace: set.ask_above_lovelace,
+        rules: set.rules,
         ..now.limits
     };
     shop.tell.result(&json!(limits), &limit_words(&limits))
@@ -149,8 +163,15 @@ fn limit_words(limits: &Limits) -> String {
     let asks = limits
         .ask_above_lovelace
         .map_or("for no purchase".to_owned(), |above| format!("above {}", above.display_tada()));
+    let AgentRules { protected_only, min_reputation, agents_paused } = limits.rules;
+    let modes = if protected_only { "with protection only" } else { "in each mode" };
+    let sellers = match min_reputation {
+        0 => "every seller".to_owned(),
+        least => format!("sellers with a reputation of at least {least}"),
+    };
+    let paused = if agents_paused { "\nall agents are paused: `surety agents resume` lets them go on" } else { "" };
     format!(
-        "{} per purchase, {} per day, {} spent today\nagents ask for approval: {asks}",
+        "{} per purchase, {} per day, {} spent today\nagents ask for approval: {asks}\nagents buy {modes}, from {sellers}{paused}",
         limits.max_per_payment_lovelace.display_tada(),
         limits.daily_budget_lovelace.display_tada(),
         limits.spent_today_lovelace.display_tada(),
@@ -159,6 +180,16 @@ fn limit_words(limits: &Limits) -> String {
 
 /// Prints the agents that may buy for the account, or removes one of them.
 pub fn agents(shop: &Shop, command: Option<&AgentsCommand>) -> Result<(), Failure> {
+    if let Some(AgentsCommand::Pause | AgentsCommand::Resume) = command {
+        let paused = matches!(command, Some(AgentsCommand::Pause));
+        let set: AgentPause = ask(shop, "PUT", "/me/agent-pause", Some(&json!(AgentPause { paused })))?.json()?;
+        let words = if set.paused {
+            "all agents are paused: none can buy, withdraw, or act on a purchase until `surety agents resume`"
+        } else {
+            "agents may go on"
+        };
+        return shop.tell.result(&json!(set), words);
+    }
     if let Some(AgentsCommand::Remove { id }) = command {
         let answer = ask(shop, "DELETE", &format!("/me/agents/{}", segment(id)), None)?;
         if answer.status != 204 {

@@ -146,9 +146,9 @@ enum Command {
     Account,
     /// List the account's purchases: those that its wallet paid for, and those from its Surety balance.
     Purchases,
-    /// Show the limits for purchases from the Surety balance, or set them.
+    /// Show the limits for purchases from the Surety balance and the rules for agents, or set them.
     Limits(account::LimitsArguments),
-    /// Show the agents that may buy from the Surety balance, or remove one.
+    /// Show the agents that may buy from the Surety balance, remove one, or pause all of them.
     Agents {
         #[command(subcommand)]
         command: Option<account::AgentsCommand>,

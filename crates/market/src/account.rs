@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use api_types::{Error, ErrorCode, Limits, Wallet};
+use api_types::{AgentRules, Error, ErrorCode, Limits, MAX_REPUTATION, Wallet};
 pub use api_types::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA};
 use cardano::{Address, ContentHash, KeyHash, Lovelace};
 use serde::Deserialize;
@@ -94,6 +94,8 @@ pub struct Account {
     pub daily_budget: Lovelace,
     /// Price above which an agent's purchase needs the owner's approval; `None` if it never does.
     pub ask_above: Option<Lovelace>,
+    /// Rules for the account's agents.
+    pub rules: AgentRules,
     /// The session or grant that authorized this request. Payments after its expiry are rejected.
     pub authorization: Option<Authorization>,
 }
@@ -107,6 +109,11 @@ struct AccountRow {
     max_per_payment: Lovelace,
     daily_budget: Lovelace,
     ask_above: Option<Lovelace>,
+    #[serde(deserialize_with = "sql::flag")]
+    protected_only: bool,
+    min_reputation: u8,
+    #[serde(deserialize_with = "sql::flag")]
+    agents_paused: bool,
     session: Option<String>,
     grant_id: Option<String>,
 }
@@ -114,9 +121,11 @@ struct AccountRow {
 impl From<AccountRow> for Account {
     fn from(row: AccountRow) -> Self {
         let AccountRow { owner, wallet_address, key_version, max_per_payment, daily_budget, ask_above, .. } = row;
+        let AccountRow { protected_only, min_reputation, agents_paused, .. } = row;
+        let rules = AgentRules { protected_only, min_reputation, agents_paused };
         let grant = row.grant_id.map(Authorization::Grant);
         let authorization = row.session.map(Authorization::Session).or(grant);
-        Self { owner, wallet_address, key_version, max_per_payment, daily_budget, ask_above, authorization }
+        Self { owner, wallet_address, key_version, max_per_payment, daily_budget, ask_above, rules, authorization }
     }
 }
 
@@ -132,7 +141,7 @@ impl Account {
 /// SQL list of the columns of an [`AccountRow`] that the table of accounts has. Queries append `session` and
 /// `grant_id`.
 const ACCOUNT: &str = "owner, wallet_address, key_version, CAST(max_per_payment AS TEXT) AS max_per_payment, \
-    CAST(daily_budget AS TEXT) AS daily_budget, CAST(ask_above AS TEXT) AS ask_above";
+    CAST(daily_budget AS TEXT) AS daily_budget, CAST(ask_above AS TEXT) AS ask_above, protected_only, min_reputation, agents_paused";
 
 /// SQL expression for the owner of a session that has not expired; `?1` is the hash of its token, `?2` the current
 /// time.
@@ -325,6 +334,40 @@ impl AskAbove {
     }
 }
 
+/// Changes to an owner's rules for agents. A rule that is `None` stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RuleChanges {
+    pub ask_above: Option<AskAbove>,
+    /// Whether agents may buy with protection only.
+    pub protected_only: Option<bool>,
+    /// Minimum reputation of sellers from whom agents may buy; 0 allows every seller.
+    pub min_reputation: Option<u8>,
+}
+
+impl RuleChanges {
+    /// Parses the changes that an owner sent.
+    ///
+    /// # Errors
+    /// Returns an error that names the field that is out of range.
+    pub fn parse(
+        ask_above_ada: Option<u32>,
+        protected_only: Option<bool>,
+        min_reputation: Option<u32>,
+    ) -> Result<Self, Error> {
+        let reputation = |score: u32| {
+            let score = u8::try_from(score).ok().filter(|score| u32::from(*score) <= MAX_REPUTATION);
+            score.ok_or_else(|| {
+                out_of_range("minReputation", format_args!("from 0, which allows every seller, to {MAX_REPUTATION}"))
+            })
+        };
+        Ok(Self {
+            ask_above: ask_above_ada.map(AskAbove::from_ada).transpose()?,
+            protected_only,
+            min_reputation: min_reputation.map(reputation).transpose()?,
+        })
+    }
+}
+
 /// Converts spending limits, per purchase and per day, from whole ADA to lovelace.
 ///
 /// # Errors
@@ -340,8 +383,8 @@ pub fn limits(max_per_payment: u32, daily_budget: u32) -> Result<(Lovelace, Love
     Ok((Lovelace::from_ada(max_per_payment), Lovelace::from_ada(daily_budget)))
 }
 
-/// Sets the limits of a live session's account, and its approval price if given. Returns the changed account, `None` if
-/// there is no such session.
+/// Sets the limits of a live session's account, and the rules for its agents that change. Returns the changed account,
+/// `None` if there is no such session.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -349,19 +392,43 @@ pub async fn set_limits(
     db: &impl Database,
     token: &Token,
     (max_per_payment, daily_budget): (Lovelace, Lovelace),
-    ask_above: Option<AskAbove>,
+    rules: RuleChanges,
     now_ms: u64,
 ) -> Result<Option<Account>, DatabaseError> {
     let set = sql::write!(
         "UPDATE accounts SET max_per_payment = CAST(?3 AS INTEGER), daily_budget = CAST(?4 AS INTEGER), \
-           ask_above = iif(?5, CAST(?6 AS INTEGER), ask_above) WHERE owner = {SESSION_OWNER} \
+           ask_above = iif(?5, CAST(?6 AS INTEGER), ask_above), \
+           protected_only = coalesce(?7, protected_only), min_reputation = coalesce(?8, min_reputation) WHERE owner = {SESSION_OWNER} \
          RETURNING {ACCOUNT}, NULL AS session, NULL AS grant_id",
         token.hash(),
         now_ms,
         max_per_payment,
         daily_budget,
-        ask_above.is_some(),
-        ask_above.and_then(AskAbove::price),
+        rules.ask_above.is_some(),
+        rules.ask_above.and_then(AskAbove::price),
+        rules.protected_only,
+        rules.min_reputation.map(u32::from),
+    );
+    db.execute(set).await
+}
+
+/// Pauses all agents of a live session's account, or lets them go on. Returns the changed account, `None` if there is no
+/// such session.
+///
+/// # Errors
+/// Returns an error if the database query failed.
+pub async fn pause_agents(
+    db: &impl Database,
+    token: &Token,
+    paused: bool,
+    now_ms: u64,
+) -> Result<Option<Account>, DatabaseError> {
+    let set = sql::write!(
+        "UPDATE accounts SET agents_paused = ?3 WHERE owner = {SESSION_OWNER} \
+         RETURNING {ACCOUNT}, NULL AS session, NULL AS grant_id",
+        token.hash(),
+        now_ms,
+        paused,
     );
     db.execute(set).await
 }
@@ -401,6 +468,7 @@ impl AccountView {
             daily_budget_lovelace: account.daily_budget,
             spent_today_lovelace: *spent_today,
             ask_above_lovelace: account.ask_above,
+            rules: account.rules,
         });
         let owner = json!(account.owner);
         format!(

@@ -136,6 +136,7 @@ struct BlockedRow {
     max_per_payment: Option<Lovelace>,
     daily_budget: Option<Lovelace>,
     spent: Option<Lovelace>,
+    min_reputation: Option<u8>,
 }
 
 impl TryFrom<BlockedRow> for Blocked {
@@ -166,6 +167,9 @@ impl TryFrom<BlockedRow> for WalletBlocked {
             ("restoring", ..) => return Ok(Self::Restoring),
             ("newFailure", ..) => return Ok(Self::NewFailure),
             ("signedOut", ..) => SpendRefused::SignedOut,
+            ("paused", ..) => SpendRefused::Paused,
+            ("protectedOnly", ..) => SpendRefused::ProtectedOnly,
+            ("reputation", ..) => SpendRefused::Reputation { least: row.min_reputation.unwrap_or(100) },
             ("perPayment", Some(limit), _) => SpendRefused::PerPayment { limit },
             ("daily", _, Some((limit, spent))) => SpendRefused::Daily { limit, spent },
             ("unapproved", ..) => SpendRefused::Unapproved,
@@ -403,6 +407,7 @@ impl NewPayment<'_> {
 
 #[cfg(test)]
 mod tests {
+    use api_types::AgentRules;
     use cardano::keys::SigningKey;
     use futures_lite::future::block_on;
     use serde_json::Value;
@@ -422,6 +427,7 @@ mod tests {
             max_per_payment: Lovelace::from_ada(10),
             daily_budget: Lovelace::from_ada(30),
             ask_above: None,
+            rules: AgentRules::default(),
             authorization: Some(Authorization::Session("5".repeat(64))),
         }
     }

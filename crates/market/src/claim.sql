@@ -34,13 +34,15 @@ owned AS MATERIALIZED (
 ),
 -- The paying account, and the amount that it has spent today (`limits.rs`).
 payer AS MATERIALIZED (
-  SELECT a.max_per_payment, a.daily_budget, a.ask_above, {spent} AS spent
+  SELECT a.max_per_payment, a.daily_budget, a.ask_above, a.agents_paused, a.protected_only, a.min_reputation,
+    {spent} AS spent
   FROM facts JOIN accounts a ON a.owner = facts.owner
 )
 SELECT condition, (SELECT id FROM owned) AS purchase,
   (SELECT tx_id FROM others WHERE state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 1) AS paying,
   (SELECT CAST(max_per_payment AS TEXT) FROM payer) AS max_per_payment,
-  (SELECT CAST(daily_budget AS TEXT) FROM payer) AS daily_budget, (SELECT CAST(spent AS TEXT) FROM payer) AS spent
+  (SELECT CAST(daily_budget AS TEXT) FROM payer) AS daily_budget, (SELECT CAST(spent AS TEXT) FROM payer) AS spent,
+  (SELECT min_reputation FROM payer) AS min_reputation
 FROM (SELECT CASE
   -- A fact is missing or has another type. A comparison with NULL is never true, so every condition below would let it
   -- pass.
@@ -94,6 +96,15 @@ FROM (SELECT CASE
     THEN 'signedOut'
   WHEN facts.owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM payer)
     THEN 'signedOut'
+  -- The owner's rules for agents.
+  WHEN facts.grant_id IS NOT NULL AND (SELECT agents_paused FROM payer) <> 0
+    THEN 'paused'
+  WHEN facts.grant_id IS NOT NULL AND (SELECT protected_only FROM payer) <> 0 AND facts.mode <> 'protected'
+    THEN 'protectedOnly'
+  WHEN facts.grant_id IS NOT NULL AND (SELECT min_reputation FROM payer) > 0
+      AND NOT EXISTS (SELECT 1 FROM listings l JOIN sellers s ON s.address = l.seller_address
+        WHERE l.id = facts.listing AND s.reputation >= 10000 * (SELECT min_reputation FROM payer))
+    THEN 'reputation'
   -- The account's limits per purchase and per day.
   WHEN facts.amount > (SELECT max_per_payment FROM payer)
     THEN 'perPayment'

@@ -50,6 +50,9 @@ coded! {
         SpendRefused::PerPayment { .. } => OverPurchaseLimit,
         SpendRefused::Daily { .. } => OverDailyLimit,
         SpendRefused::Unapproved => ApprovalNeeded,
+        SpendRefused::Paused => AgentsPaused,
+        SpendRefused::ProtectedOnly => ProtectedOnly,
+        SpendRefused::Reputation { .. } => ReputationTooLow,
     }
     WithdrawError {
         WithdrawError::NoOwner => NoOwner,

@@ -37,6 +37,23 @@ impl Authorization {
 pub enum SpendRefused {
     #[error("the session or the agent's access has ended in the meantime: nothing was paid")]
     SignedOut,
+    #[error(
+        "the owner has paused all agents: nothing was paid. The owner resumes them on the account page, under Agents"
+    )]
+    Paused,
+    #[error(
+        "the owner lets agents buy with protection only: nothing was paid. Buy in mode protected; the owner can change the \
+         rule on the account page, under Rules for agents"
+    )]
+    ProtectedOnly,
+    #[error(
+        "the owner lets agents buy only from sellers with a reputation of at least {least}: nothing was paid. Choose \
+         another seller; the owner can change the rule on the account page, under Rules for agents"
+    )]
+    Reputation {
+        /// Minimum reputation of the seller, 1 to 100.
+        least: u8,
+    },
     #[error("over the limit of {} per purchase: raise it on your account page, under Spending limits", limit.display_tada())]
     PerPayment { limit: Lovelace },
     #[error(

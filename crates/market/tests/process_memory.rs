@@ -129,7 +129,9 @@ fn a_wallets_last_hour_of_payments_takes_little_memory() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (_, key) = sign_up(&db, 1, NOON);
     let limits = account::limits(100, 500).unwrap();
-    assert!(block(account::set_limits(&db, &token(1), limits, None, NOON)).unwrap().is_some());
+    assert!(
+        block(account::set_limits(&db, &token(1), limits, account::RuleChanges::default(), NOON)).unwrap().is_some()
+    );
     let account = reread(&db, 1, NOON);
     let mut coin = given(&account, 200, 600 * ADA);
     coin.value.assets = (0..TOKENS).map(|name| (format!("{}{name:04x}", "42".repeat(28)), 1)).collect();

@@ -1,4 +1,5 @@
-//! Purchases by an agent that need the owner's approval: requested, answered, and used by the claim.
+//! Purchases by an agent that need the owner's approval, requested, answered, and used by the claim; and the owner's
+//! rules for agents.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,8 +13,8 @@ use api_types::{Answer, PurchaseRequest, RequestStatus};
 use cardano::{Lovelace, keys::SigningKey};
 use market::{
     DeliveryMode, ListingId,
-    account::{self, Account, AskAbove},
-    claim::{Blocked, Claim, WalletBlocked},
+    account::{self, Account, AskAbove, RuleChanges},
+    claim::{Blocked, Claim, WalletBlocked, conditions},
     limits::{Authorization, SpendRefused},
     purchase_request::{self, APPROVAL_MS, Asked, MAX_WAITING, MAX_WAITING_PER_AGENT, REQUEST_MS, RequestId},
 };
@@ -62,8 +63,8 @@ impl World {
 
     fn asks_above(&self, ada: u32) {
         let limits = account::limits(10, 500).unwrap();
-        let above = Some(AskAbove::from_ada(ada).unwrap());
-        assert!(block(account::set_limits(&self.db, &token(1), limits, above, NOON)).unwrap().is_some());
+        let rules = RuleChanges { ask_above: Some(AskAbove::from_ada(ada).unwrap()), ..RuleChanges::default() };
+        assert!(block(account::set_limits(&self.db, &token(1), limits, rules, NOON)).unwrap().is_some());
     }
 
     fn account(&self, grant: &str) -> Account {
@@ -300,4 +301,107 @@ fn an_agent_and_an_account_have_bounded_numbers_of_open_requests() {
     assert_eq!(open(), MAX_WAITING as usize);
     one(&world.db, &format!("UPDATE oauth_grants SET revoked_at_ms = 1 WHERE id = '{AGENT}' RETURNING id"));
     assert!(ask(OTHER, 200).is_some(), "an agent's removal makes room");
+}
+
+/// Sets the rules of the account's agents, without an approval price.
+fn set_rules(world: &World, protected_only: bool, min_reputation: u32) {
+    let rules = RuleChanges::parse(Some(100), Some(protected_only), Some(min_reputation)).unwrap();
+    let limits = account::limits(10, 500).unwrap();
+    block(account::set_limits(&world.db, &token(1), limits, rules, NOON)).unwrap().unwrap();
+}
+
+fn pause(world: &World, paused: bool) {
+    let account = block(account::pause_agents(&world.db, &token(1), paused, NOON)).unwrap().unwrap();
+    assert_eq!(account.rules.agents_paused, paused);
+}
+
+fn seller_has(world: &World, withdrawn: u32, refunded: u32) {
+    let sql = format!(
+        "UPDATE sellers SET withdrawn = {withdrawn}, refunded = {refunded} \
+         WHERE address = (SELECT seller_address FROM listings WHERE id = '{}') RETURNING address",
+        world.listing
+    );
+    one(&world.db, &sql);
+}
+
+#[test]
+fn a_rule_set_between_an_agents_check_and_its_claim_refuses_the_claim() {
+    type Set = fn(&World);
+    let cases: [(Set, SpendRefused); 3] = [
+        (|world| pause(world, true), SpendRefused::Paused),
+        (|world| set_rules(world, true, 0), SpendRefused::ProtectedOnly),
+        (|world| set_rules(world, false, 80), SpendRefused::Reputation { least: 80 }),
+    ];
+    for (set, refused) in cases {
+        let world = World::new();
+        set_rules(&world, false, 0);
+        let price = Lovelace::new(5 * ADA).unwrap();
+        let check = |grant| {
+            let account = world.account(grant);
+            block(world.db.fetch(conditions(&account, &world.listing, DeliveryMode::Instant, price, NOON))).unwrap()
+        };
+        let (payment, account) = (world.paying(AGENT, 1), reread(&world.db, 1, NOON));
+        assert_eq!(check(AGENT), None);
+        set(&world);
+        assert_eq!(check(AGENT), Some(WalletBlocked::SpendRefused(refused)));
+        for payment in [payment, world.paying(OTHER, 2)] {
+            assert_eq!(payment.claim(&world.db, NOON), Claim::Blocked(WalletBlocked::SpendRefused(refused)));
+        }
+        assert_eq!(one(&world.db, "SELECT CAST(count(*) AS TEXT) FROM outbox"), "0", "nothing is written");
+        assert!(matches!(account.authorization, Some(Authorization::Session(_))));
+        let own = Paying { account: Some(account), ..world.paying(AGENT, 3) };
+        assert!(is_new(&own.claim(&world.db, NOON)), "the owner's own purchase");
+    }
+}
+
+#[test]
+fn agents_buy_what_the_owners_rules_allow() {
+    let protected = World::new();
+    set_rules(&protected, true, 0);
+    let payment = Paying { mode: DeliveryMode::Protected, ..protected.paying(AGENT, 1) };
+    assert!(is_new(&payment.claim(&protected.db, NOON)));
+    for (withdrawn, refunded, least, allowed) in
+        [(0, 0, 0, true), (0, 0, 1, false), (8, 2, 80, true), (8, 2, 81, false), (1, 0, 100, true), (0, 1, 1, false)]
+    {
+        let world = World::new();
+        seller_has(&world, withdrawn, refunded);
+        set_rules(&world, false, least);
+        assert_eq!(is_new(&world.paying(AGENT, 1).claim(&world.db, NOON)), allowed, "{withdrawn} {refunded} {least}");
+    }
+    let paused = World::new();
+    set_rules(&paused, false, 0);
+    pause(&paused, true);
+    set_rules(&paused, false, 0);
+    assert!(!is_new(&paused.paying(AGENT, 1).claim(&paused.db, NOON)), "limits do not end a pause");
+    pause(&paused, false);
+    assert!(is_new(&paused.paying(AGENT, 1).claim(&paused.db, NOON)));
+}
+
+#[test]
+fn a_rule_that_is_not_named_stays_and_only_the_owner_sets_them() {
+    let world = World::new();
+    set_rules(&world, true, 80);
+    world.asks_above(3);
+    let rules = reread(&world.db, 1, NOON).rules;
+    assert_eq!((rules.protected_only, rules.min_reputation), (true, 80));
+    assert!(RuleChanges::parse(None, None, Some(101)).is_err());
+    assert_eq!(block(account::pause_agents(&world.db, &token(9), true, NOON)).unwrap(), None);
+    assert!(!reread(&world.db, 1, NOON).rules.agents_paused);
+}
+
+#[test]
+fn a_payment_that_was_claimed_before_a_pause_is_still_found() {
+    let world = World::new();
+    set_rules(&world, false, 0);
+    let payment = world.paying(AGENT, 1);
+    assert!(is_new(&payment.claim(&world.db, NOON)));
+    pause(&world, true);
+    let blocked = |payment: &Paying| payment.claim(&world.db, NOON);
+    assert_eq!(
+        blocked(&world.paying(AGENT, 2)),
+        Claim::Blocked(WalletBlocked::Any(Blocked::Paying { tx: payment.tx() }))
+    );
+    step(&world.db, &payment.tx(), &Decision::Include(inclusion(1)));
+    let owned = Blocked::Owned { purchase: payment.tx() };
+    assert_eq!(blocked(&world.paying(AGENT, 2)), Claim::Blocked(WalletBlocked::Any(owned)));
 }

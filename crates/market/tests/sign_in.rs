@@ -7,7 +7,7 @@ use crate::support::{
 };
 use cardano::Lovelace;
 use market::{
-    account::{self, MAX_SESSIONS, MAX_SESSIONS_UNPAID, NewWallet, NotSignedIn, SESSION_MS},
+    account::{self, MAX_SESSIONS, MAX_SESSIONS_UNPAID, NewWallet, NotSignedIn, RuleChanges, SESSION_MS},
     challenge::CHALLENGE_MS,
     claim::Claim,
     headroom::StorageHeadroom,
@@ -70,7 +70,7 @@ fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (first, _) = sign_up(&db, 1, NOON);
     let limits = account::limits(3, 4).unwrap();
-    assert!(block(account::set_limits(&db, &token(1), limits, None, NOON)).unwrap().is_some());
+    assert!(block(account::set_limits(&db, &token(1), limits, RuleChanges::default(), NOON)).unwrap().is_some());
     let challenge = challenge(person(1).enterprise_address(), 2, NOON);
     let again =
         block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), StorageHeadroom::Ample, NOON)).unwrap();
@@ -118,7 +118,11 @@ fn a_session_is_live_until_its_last_millisecond() {
     assert!(live(NOON + SESSION_MS - 1));
     assert!(!live(NOON + SESSION_MS));
     let limits = account::limits(1, 1).unwrap();
-    assert!(block(account::set_limits(&db, &token(1), limits, None, NOON + SESSION_MS)).unwrap().is_none());
+    assert!(
+        block(account::set_limits(&db, &token(1), limits, RuleChanges::default(), NOON + SESSION_MS))
+            .unwrap()
+            .is_none()
+    );
     assert!(!block(account::sign_out(&db, &token(1), false, NOON + SESSION_MS)).unwrap());
 }
 

@@ -15,7 +15,7 @@ use crate::support::{
 use cardano::{ContentHash, Lovelace, TxHash, chain::Utxo, keys::SigningKey};
 use market::{
     ListingId,
-    account::{self, Account},
+    account::{self, Account, RuleChanges},
     claim::{Blocked, Claim, Identifier, WalletBlocked},
     limits::{DAY_MS, SpendRefused},
 };
@@ -33,7 +33,7 @@ fn market(per_payment: u32, daily: u32) -> (Sqlite, Account, SigningKey) {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (_, key) = sign_up(&db, 1, NOON);
     let limits = account::limits(per_payment, daily).unwrap();
-    assert!(block(account::set_limits(&db, &token(1), limits, None, NOON)).unwrap().is_some());
+    assert!(block(account::set_limits(&db, &token(1), limits, RuleChanges::default(), NOON)).unwrap().is_some());
     let account = reread(&db, 1, NOON);
     (db, account, key)
 }
@@ -143,7 +143,7 @@ fn lowered_limits_count_what_is_spent_already() {
     let [first, second] = [list(&db, 1, 9 * ADA), list(&db, 2, ADA)];
     assert!(is_new(&paying(&account, &key, &first, 1, 9 * ADA).claim(&db, NOON)));
     let limits = account::limits(5, 9).unwrap();
-    assert!(block(account::set_limits(&db, &token(1), limits, None, NOON)).unwrap().is_some());
+    assert!(block(account::set_limits(&db, &token(1), limits, RuleChanges::default(), NOON)).unwrap().is_some());
     let next = paying(&account, &key, &second, 2, ADA);
     assert!(matches!(refused(next.claim(&db, NOON)), SpendRefused::Daily { .. }));
 }

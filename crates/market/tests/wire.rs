@@ -8,7 +8,7 @@ use api_types::{Answer, Creator, Listing, Me, NewListing, Purchase, check};
 use cardano::{Lovelace, TxHash};
 use market::{
     DeliveryMode, ListingId,
-    account::{self, AskAbove},
+    account::{self, AskAbove, RuleChanges},
     catalogue::{self, Filter, Newest, Quota, Source},
     chain_state,
     claim::conditions,
@@ -155,7 +155,15 @@ fn an_account_has_every_field() {
     let Sold { sales, .. } = sold();
     sign_up(&sales.db, OWNER, NOON);
     let (limits, above) = (account::limits(10, 30).unwrap(), AskAbove::from_ada(5).unwrap());
-    block(account::set_limits(&sales.db, &token(OWNER), limits, Some(above), NOON)).unwrap().unwrap();
+    block(account::set_limits(
+        &sales.db,
+        &token(OWNER),
+        limits,
+        RuleChanges { ask_above: Some(above), ..RuleChanges::default() },
+        NOON,
+    ))
+    .unwrap()
+    .unwrap();
     let view = block(account::view(&sales.db, &token(OWNER), NOON)).unwrap().unwrap();
     check::complete::<Me>(&[&view.json(Lovelace::from_ada(3))]).unwrap();
 }
@@ -186,7 +194,7 @@ fn every_query_with_a_type_fits_the_schema() {
     let asked = Asked { owner: &account.owner, grant: "an agent", listing: &listing, mode, price };
     block(async {
         account::known_among(db, &seller, &[]).await?;
-        account::set_limits(db, &token(1), limits, None, NOON).await?;
+        account::set_limits(db, &token(1), limits, RuleChanges::default(), NOON).await?;
         account::of_session(db, &token(1), NOON).await?;
         account::view(db, &token(1), NOON).await?;
         asked.ask(db, id, NOON).await?;

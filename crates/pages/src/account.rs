@@ -1,6 +1,6 @@
 //! `/me`: the sign-in form, or the owner's account with Surety balance, purchases, sales, limits and agents.
 
-use api_types::{Limits, Me};
+use api_types::{AgentRules, Limits, MAX_REPUTATION, Me};
 use cardano::Lovelace;
 use market::{
     account::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA},
@@ -142,8 +142,9 @@ impl Account {
     }
 
     fn limits(&self) -> Markup {
-        let Limits { max_per_payment_lovelace, daily_budget_lovelace, spent_today_lovelace, ask_above_lovelace } =
+        let Limits { max_per_payment_lovelace, daily_budget_lovelace, spent_today_lovelace, ask_above_lovelace, rules } =
             self.me.limits;
+        let AgentRules { protected_only, min_reputation, .. } = rules;
         // No purchase may cost more, so agents never need an approval above it.
         let ask_above = ask_above_lovelace.unwrap_or(Lovelace::from_ada(MAX_PER_PAYMENT_ADA));
         html! {
@@ -155,10 +156,16 @@ impl Account {
                     (limit("per-purchase", "Most per purchase (tADA)", 1, MAX_PER_PAYMENT_ADA, max_per_payment_lovelace))
                     (limit("per-day", "Most per day (tADA)", 1, MAX_DAILY_BUDGET_ADA, daily_budget_lovelace))
                 }
-                (limit("ask-above", "Agents ask me above (tADA)", 0, MAX_PER_PAYMENT_ADA, ask_above))
+                fieldset {
+                    legend { "Rules for agents" }
+                    (limit("ask-above", "Agents ask me above (tADA)", 0, MAX_PER_PAYMENT_ADA, ask_above))
+                    (number("min-reputation", "Agents buy from sellers with a reputation of at least", 0, MAX_REPUTATION, min_reputation.into()))
+                    p.field { label { input #protected-only type="checkbox" checked[protected_only]; " Agents buy with protection only" } }
+                }
                 button.quiet type="button" data-action="limits" { "Change limits" }
                 p.note { "The limits are for you here and all your agents together. A day ends at midnight UTC." }
                 p.note { "What an agent would buy above that price waits until you approve it. At " (MAX_PER_PAYMENT_ADA) ", agents never ask." }
+                p.note { "A seller has a reputation once an escrow has ended. At 0, agents buy from every seller." }
             }
         }
     }
@@ -196,6 +203,7 @@ impl Account {
         html! {
             section aria-labelledby="agents" {
                 h2 #agents { "Agents" }
+                @if !self.agents.is_empty() || self.me.limits.rules.agents_paused { (pause(self.me.limits.rules.agents_paused)) }
                 @if self.agents.is_empty() {
                     (parts::empty("No agent may spend from your balance.", "/connect", "Connect an agent"))
                 } @else {
@@ -230,8 +238,23 @@ fn hundredths(amount: Lovelace) -> Lovelace {
 }
 
 fn limit(id: &str, label: &str, least: u32, most: u32, now: Lovelace) -> Markup {
-    let ada = now.get() / 1_000_000;
+    number(id, label, least, most, now.get() / 1_000_000)
+}
+
+fn number(id: &str, label: &str, least: u32, most: u32, now: u64) -> Markup {
     let input =
-        html! { input #(id) type="number" inputmode="numeric" min=(least) max=(most) step="1" required value=(ada); };
+        html! { input #(id) type="number" inputmode="numeric" min=(least) max=(most) step="1" required value=(now); };
     parts::field(id, label, &input)
+}
+
+/// Renders the button that pauses all agents, or lets them go on.
+fn pause(paused: bool) -> Markup {
+    html! {
+        @if paused {
+            p.warning { "All agents are paused: none of them can buy, withdraw, or act on a purchase." }
+            button type="button" data-action="pause" data-paused="false" { "Let agents go on" }
+        } @else {
+            button.quiet type="button" data-action="pause" data-paused="true" { "Pause all agents" }
+        }
+    }
 }

@@ -34,6 +34,9 @@ export interface Me {
     readonly dailyBudgetLovelace: string;
     readonly spentTodayLovelace: string;
     readonly askAboveLovelace?: string;
+    readonly protectedOnly?: boolean;
+    readonly minReputation?: number;
+    readonly agentsPaused?: boolean;
   };
   readonly purchases: readonly Purchase[];
   readonly listings: readonly { readonly id: string; readonly title: string; readonly sellerAddress: string }[];

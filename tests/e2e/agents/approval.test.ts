@@ -67,6 +67,44 @@ async function ownersPage(wallet: Wallet, url: string) {
   return { page, errors };
 }
 
+describe("an agent whose owner sets rules", () => {
+  it("is told the rule and who can change it, and moves nothing after a pause was answered", async () => {
+    const { wallet, call, buy } = await connected();
+    const owner = await open(world.api, wallet);
+    const limits = { maxPerPaymentAda: 10, dailyBudgetAda: 30, askAboveAda: 100 };
+    const put = async (path: string, body: object) =>
+      assert.equal((await post(`${world.api}${path}`, body, owner.headers, "PUT")).status, 200);
+    const refused = async (rule: RegExp, command: string) => {
+      const { isError, text } = await buy(listing);
+      assert.deepEqual(
+        [isError, rule.test(text), text.includes(`${world.api}/me`), text.includes(command)],
+        [true, true, true, true],
+        text,
+      );
+    };
+    const listing = await world.list();
+    await put("/me/agent-limits", { ...limits, protectedOnly: true });
+    await refused(/agents buy with protection only/, "surety limits --protected-only false");
+    await put("/me/agent-limits", { ...limits, protectedOnly: false, minReputation: 80 });
+    await refused(/reputation of at least 80/, "surety limits --min-reputation");
+    await put("/me/agent-limits", { ...limits, minReputation: 0 });
+
+    const listings = await Promise.all([1, 2, 3].map(() => world.list()));
+    const buying = listings.map((listed) => buy(listed));
+    await put("/me/agent-pause", { paused: true });
+    const claimed = () => world.rows("SELECT tx_id FROM payments").length;
+    const before = claimed();
+    await refused(/paused all agents/, "surety agents resume");
+    const withdrawn = await call("withdraw_to_owner");
+    assert.deepEqual([withdrawn.isError, /paused all agents/.test(withdrawn.text)], [true, true], withdrawn.text);
+    for (const { isError, text } of await Promise.all(buying))
+      assert.ok(!isError || /paused all agents/.test(text), text);
+    assert.equal(claimed(), before, "what was being bought is claimed before the pause, or not at all");
+    await put("/me/agent-pause", { paused: false });
+    assert.equal((await buy(listing)).told.status, "delivered");
+  });
+});
+
 describe("an agent whose owner approves purchases above a price", () => {
   it("buys at once up to that price, and above it once for each approval", async () => {
     const { wallet, call, buy, paid } = await connected();

@@ -199,6 +199,12 @@ describe("the account's page", () => {
     assert.equal(await page.getByLabel("Agents ask me above").inputValue(), "4");
     await change("100");
     assert.equal((await account.me()).limits.askAboveLovelace, undefined, "agents never ask");
+    await page.getByLabel("Agents buy with protection only").check();
+    await page.getByLabel("Agents buy from sellers with a reputation").fill("80");
+    await change("100");
+    const { protectedOnly, minReputation } = (await account.me()).limits;
+    assert.deepEqual([protectedOnly, minReputation], [true, 80]);
+    assert.equal(await page.getByLabel("Agents buy with protection only").isChecked(), true);
     await page.getByLabel("Most per day").fill("501");
     await page.getByRole("button", { name: "Change limits" }).click();
     await page.getByRole("alert").filter({ hasText: "Most per day (tADA): a whole number from 1 to 500" }).waitFor();

@@ -140,6 +140,26 @@ pub enum ShopError {
          something cheaper, or ask the owner to raise the budget.", .price.display_tada(), .left.display_tada()
     )]
     OverDailyBudget { price: Lovelace, left: Lovelace },
+    /// The owner has paused all agents.
+    #[error(
+        "Nothing was done: the owner has paused all agents, so none of them can move money. Ask the owner to end the pause."
+    )]
+    Paused,
+    /// The owner lets agents buy with protection only.
+    #[error(
+        "Not bought: the owner's rule is that agents buy with protection only. Buy in mode protected, choose a listing \
+         that has it, or ask the owner to change the rule."
+    )]
+    ProtectedOnly,
+    /// The owner lets agents buy only from sellers with a higher reputation.
+    #[error(
+        "Not bought: the owner's rule is that agents buy only from sellers with a reputation of at least {least}. Call \
+         search_listings with minReputation {least}, or ask the owner to change the rule."
+    )]
+    Reputation {
+        /// Minimum reputation of the seller.
+        least: u8,
+    },
     /// The owner declined the purchase.
     #[error(
         "Not bought: the owner declined this purchase. Do not try it again: choose something else, or ask the owner."

@@ -3,8 +3,8 @@
 use std::{cell::RefCell, rc::Rc};
 
 use api_types::{
-    Bought, BuyerAction, Listing, Purchase, PurchaseRequest, PurchaseStatus, RequestStatus, SubmittedAction,
-    Withdrawal, check,
+    AgentRules, Bought, BuyerAction, Listing, Purchase, PurchaseRequest, PurchaseStatus, RequestStatus,
+    SubmittedAction, Withdrawal, check,
     mcp::{FoundListings, OwnPurchases, ShownListing},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -41,6 +41,7 @@ impl Owner {
             max_per_payment: Lovelace::from_ada(10),
             daily_budget: Lovelace::from_ada(30),
             ask_above: Some(Lovelace::from_ada(3)),
+            rules: AgentRules { protected_only: true, min_reputation: 80, agents_paused: false },
             authorization: None,
         })
     }
@@ -445,14 +446,36 @@ fn refusals_of_the_shop_say_what_to_do_next() {
 fn a_limit_refusal_says_who_can_change_the_limit() {
     let over = ShopError::OverPurchaseLimit { price: Lovelace::from_ada(12), limit: Lovelace::from_ada(10) };
     let spent = ShopError::OverDailyBudget { price: Lovelace::from_ada(12), left: Lovelace::from_ada(10) };
-    for refusal in [over, spent] {
+    let rules = [ShopError::Paused, ShopError::ProtectedOnly, ShopError::Reputation { least: 80 }];
+    for refusal in [over, spent].into_iter().chain(rules) {
         let said = |demo: bool| {
             let account = Owner::named(if demo { DEMO_OWNER } else { SELLER });
             let stall = Stall { refusal: Some(refusal.clone()), account, ..Stall::default() };
             call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" })).text.unwrap()
         };
-        assert!(said(false).ends_with("The owner does so at https://surety.example.com/me."), "{}", said(false));
+        assert!(
+            said(false).contains("The owner does so at https://surety.example.com/me, or by `surety "),
+            "{}",
+            said(false)
+        );
         assert!(said(true).contains("demo wallet") && !said(true).contains("owner allows"), "{}", said(true));
+    }
+}
+
+#[test]
+fn a_paused_agent_neither_withdraws_nor_acts_on_a_purchase() {
+    let mut account = Owner::default();
+    account.0.rules.agents_paused = true;
+    let stall = Stall { account, ..Stall::default() };
+    for (tool, arguments) in
+        [("withdraw_to_owner", json!({})), ("act_on_purchase", json!({ "tx": "07".repeat(32), "action": "dispute" }))]
+    {
+        let answer = call(&stall, tool, arguments);
+        let text = answer.text.unwrap();
+        assert!(
+            answer.is_error && text.contains("paused all agents") && text.contains("surety agents resume"),
+            "{text}"
+        );
     }
 }
 

@@ -171,16 +171,28 @@ async fn buy(shop: &impl Shop, BuyListing { id, mode }: BuyListing) -> Result<Pu
     Ok(purchased(ordered, &shop.shelf().origin()))
 }
 
+/// Returns the command by which an owner changes the rule that an error names, or `None` if no rule of the owner's caused
+/// the error.
+const fn command(error: &ShopError) -> Option<&'static str> {
+    Some(match error {
+        ShopError::OverPurchaseLimit { .. } => "limits --per-purchase",
+        ShopError::OverDailyBudget { .. } => "limits --per-day",
+        ShopError::TooManyWaiting => "approvals",
+        ShopError::Paused => "agents resume",
+        ShopError::ProtectedOnly => "limits --protected-only false",
+        ShopError::Reputation { .. } => "limits --min-reputation",
+        _ => return None,
+    })
+}
+
 /// Explains why nothing was bought and who can change that. The demo wallet has no owner who could raise its limits.
 fn not_bought(shop: &impl Shop, error: &ShopError) -> String {
-    let limited = matches!(
-        error,
-        ShopError::OverPurchaseLimit { .. } | ShopError::OverDailyBudget { .. } | ShopError::TooManyWaiting
-    );
-    match (limited, shop.account().owner == DEMO_OWNER) {
-        (false, _) => error.to_string(),
-        (true, false) => format!("{error} The owner does so at {}/me.", shop.shelf().origin()),
-        (true, true) => {
+    match (command(error), shop.account().owner == DEMO_OWNER) {
+        (None, _) => error.to_string(),
+        (Some(command), false) => {
+            format!("{error} The owner does so at {}/me, or by `surety {command}`.", shop.shelf().origin())
+        }
+        (Some(_), true) => {
             "Not bought: the shared demo wallet spends at most 10 tADA on a purchase, and 30 tADA a day. Choose something \
              cheaper, or ask the owner to connect a wallet of their own."
                 .to_owned()
@@ -209,7 +221,14 @@ async fn wallet(shop: &impl Shop) -> Result<WalletView, String> {
     Ok(wallet_view(shop.account(), shop.wallet().await?, &shop.shelf().origin()))
 }
 
+/// Rejects calls that move money while the owner has paused the agents. The claim checks purchases, because a purchase
+/// that is paid for already may be read again.
+fn not_paused(shop: &impl Shop) -> Result<(), String> {
+    if shop.account().rules.agents_paused { Err(not_bought(shop, &ShopError::Paused)) } else { Ok(()) }
+}
+
 async fn withdraw(shop: &impl Shop) -> Result<Withdrawal, String> {
+    not_paused(shop)?;
     let api_types::Withdrawal { tx, lovelace } = shop.withdraw().await?;
     let next = "Sent: it is in the owner's wallet once a block has it, in about a minute.";
     Ok(Withdrawal { tx, lovelace, to: shop.account().owner.clone(), next: next.into() })
@@ -220,6 +239,7 @@ async fn act(shop: &impl Shop, ActOnPurchase { tx, action }: ActOnPurchase) -> R
     if shop.account().owner == DEMO_OWNER {
         return Err(ShopError::DemoPurchase.into());
     }
+    not_paused(shop)?;
     let submitted = shop.act(&tx, action).await?;
     let next = "Submitted: get_purchase_status shows it once a block has it, in about a minute. Calling again with the \
         same arguments submits nothing more.";
@@ -366,6 +386,7 @@ fn wallet_view(account: &Account, wallet: WalletState, origin: &str) -> WalletVi
         left_today: tada(left),
         can_spend_now: tada(spendable(wallet.balance, account.max_per_payment, left)),
         account: format!("{origin}/me"),
+        rules: account.rules,
         shared_demo_wallet: is_demo,
         next,
     }

@@ -22,7 +22,7 @@ use cardano::{
 use market::{
     account::{
         AskAbove, DEFAULT_DAILY_BUDGET, DEFAULT_MAX_PER_PAYMENT, DEMO_OWNER, MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA,
-        NewWallet,
+        NewWallet, RuleChanges,
     },
     challenge::{self, Challenge, Challenges, ChallengesError, Purpose},
     limits::{DAY_MS, day},
@@ -119,8 +119,8 @@ pub struct Approval {
     pub max_per_payment: Lovelace,
     /// Maximum amount per UTC day.
     pub daily_budget: Lovelace,
-    /// Price above which the account's agents need the owner's approval; `None` leaves the setting unchanged.
-    pub ask_above: Option<AskAbove>,
+    /// Rules for the account's agents that change.
+    pub rules: RuleChanges,
     /// `true` if the owner did not change the form's limits, so that an existing account keeps its limits.
     pub keeps_limits: bool,
 }
@@ -167,7 +167,8 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
                 return Err(invalid(&format_args!("{name}: must be a whole number from 1 to {max}")));
             }
         }
-        let ask_above = answer.ask_above_ada.map(AskAbove::from_ada).transpose().map_err(|error| invalid(&error))?;
+        let rules = RuleChanges::parse(answer.ask_above_ada, answer.protected_only, answer.min_reputation);
+        let rules = rules.map_err(|error| invalid(&error))?;
         // Never more than requested.
         let scope = answer.scope.unwrap_or(request.scope).max(request.scope);
         match answer.mode {
@@ -179,7 +180,7 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
                 scope,
                 max_per_payment: DEFAULT_MAX_PER_PAYMENT,
                 daily_budget: DEFAULT_DAILY_BUDGET,
-                ask_above: None,
+                rules: RuleChanges::default(),
                 keeps_limits: true,
             }),
             ApprovalMode::Wallet => Ok(Approval {
@@ -189,7 +190,7 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
                 // The daily budget also limits a single purchase.
                 max_per_payment: Lovelace::from_ada(per_payment.min(daily)),
                 daily_budget: Lovelace::from_ada(daily),
-                ask_above,
+                rules,
                 keeps_limits: answer.keep_limits.unwrap_or_default(),
             }),
         }
@@ -301,16 +302,18 @@ impl Writing<'_> {
 
     /// Builds the statement that creates the account, or sets the limits of an existing account.
     fn account(&self, wallet: &NewWallet) -> Write {
-        let Approval { max_per_payment, daily_budget, ask_above, keeps_limits, .. } = *self.approval;
+        let Approval { max_per_payment, daily_budget, rules, keeps_limits, .. } = *self.approval;
         let owner_key = match &self.approval.approver {
             Approver::Wallet(owner) => Some(owner.payment_key()),
             Approver::Demo => None,
         };
         let sql = format!(
             "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms, \
-               owner_key, wallet_key, ask_above) \
-             SELECT ?5, ?6, ?7, CAST(?8 AS INTEGER), CAST(?9 AS INTEGER), ?10, ?11, ?12, CAST(?13 AS INTEGER) WHERE {COUNTED} AND NOT {GRANTED} \
+               owner_key, wallet_key, ask_above, protected_only, min_reputation) \
+             SELECT ?5, ?6, ?7, CAST(?8 AS INTEGER), CAST(?9 AS INTEGER), ?10, ?11, ?12, CAST(?13 AS INTEGER), coalesce(?16, 0), \
+               coalesce(?17, 0) WHERE {COUNTED} AND NOT {GRANTED} \
              ON CONFLICT (owner) DO UPDATE SET ask_above = iif(?15, excluded.ask_above, ask_above), \
+               protected_only = coalesce(?16, protected_only), min_reputation = coalesce(?17, min_reputation), \
                max_per_payment = iif(?14, max_per_payment, excluded.max_per_payment), \
                daily_budget = iif(?14, daily_budget, excluded.daily_budget)"
         );
@@ -323,9 +326,11 @@ impl Writing<'_> {
             self.now_ms.into(),
             owner_key.into(),
             wallet.address.payment_key().into(),
-            ask_above.and_then(AskAbove::price).into(),
+            rules.ask_above.and_then(AskAbove::price).into(),
             keeps_limits.into(),
-            ask_above.is_some().into(),
+            rules.ask_above.is_some().into(),
+            rules.protected_only.into(),
+            rules.min_reputation.map(u32::from).into(),
         ];
         Write::new(sql, self.params(params))
     }

@@ -4,6 +4,7 @@
 //! link, so it needs no script. A small script signs with the owner's wallet. Scripts and styles are never inline,
 //! because the content security policy (`pages::HEADERS`) forbids it.
 
+use api_types::MAX_REPUTATION;
 use maud::{Markup, html};
 use pages::{
     asset::{Asset, CONSENT},
@@ -119,6 +120,12 @@ fn limits() -> Markup {
                 input #ask-above type="number" inputmode="numeric" min="0" max="100" step="1" aria-describedby="asks";
             }
             p.note #asks { "What an agent would buy above that price waits until you approve it. Left empty, that stays as it is: at first, agents never ask." }
+            p.field { label { input #protected-only type="checkbox" aria-describedby="rules"; " Agents buy with protection only" } }
+            p.field {
+                label for="min-reputation" { "Agents buy from sellers with a reputation of at least" }
+                input #min-reputation type="number" inputmode="numeric" min="0" max=(MAX_REPUTATION) step="1" aria-describedby="rules";
+            }
+            p.note #rules { "These rules are for all your agents. Left empty, they stay as they are: at first, agents buy in each mode and from each seller." }
         }
     }
 }

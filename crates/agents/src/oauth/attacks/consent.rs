@@ -73,6 +73,25 @@ fn connecting_again_changes_the_approval_price_only_where_the_owner_changed_it()
 }
 
 #[test]
+fn connecting_again_changes_the_rules_for_agents_only_where_the_owner_set_them() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let connect = |changes| limits_after(&world, &client, changes, "protected_only, min_reputation, agents_paused");
+    assert_eq!(connect(json!({})), "[0,0,0]", "off at first");
+    assert_eq!(connect(json!({ "keepLimits": true, "protectedOnly": true, "minReputation": 80 })), "[1,80,0]");
+    assert_eq!(connect(json!({ "protectedOnly": null, "minReputation": null })), "[1,80,0]");
+    assert_eq!(connect(json!({ "minReputation": 0 })), "[1,0,0]");
+    block_on(world.db.run(statement!("UPDATE accounts SET agents_paused = 1"))).unwrap();
+    assert_eq!(connect(json!({})), "[1,0,1]", "a new agent does not end a pause");
+    for (field, wrong) in [("minReputation", json!(101)), ("minReputation", json!(-1)), ("protectedOnly", json!("yes"))]
+    {
+        let mut body = world.approval(&world.consent(&client));
+        body[field] = wrong.clone();
+        assert!(matches!(world.check(&body), Err(ApprovalError::Invalid(_))), "{field} {wrong}");
+    }
+}
+
+#[test]
 fn an_owner_may_grant_fewer_scopes_than_requested_and_never_more() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
