@@ -98,9 +98,15 @@ pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
             match show(shop, &phrase) {
                 Err(Failure::Unreachable(why)) => {
                     shop.tell.progress(&why);
-                    shop.tell
-                        .progress("the wallet is kept with its first address; `surety wallet show` looks for others");
-                    let address = shop.home.keys()?.address();
+                    let keys = shop.home.keys()?;
+                    let known = match keys.addresses().len() {
+                        1 => "its first address".to_owned(),
+                        count => format!("the {count} used addresses that were found"),
+                    };
+                    shop.tell.progress(&format!(
+                        "the wallet is kept with {known}; `surety wallet show` looks again, and prints their balances"
+                    ));
+                    let address = keys.address();
                     shop.tell.result(&json!({ "address": address, "folder": shop.home.folder }), &address.to_string())
                 }
                 shown => shown,

@@ -130,6 +130,20 @@ test("an owner sets limits, answers agents, removes them and withdraws", async (
   const wrong = await client.surety("--wallet", "owner", "limits", "--per-purchase", "101");
   assert.deepEqual([wrong.status, /maxPerPaymentAda/.test(wrong.err)], [1, true], wrong.err);
 
+  const paused = await owner("agents", "pause");
+  assert.match(paused, /all agents are paused/);
+  assert.match(await owner("limits"), /all agents are paused: `surety agents resume`/);
+  assert.match(await owner("agents", "resume"), /agents may go on/);
+  assert.match(
+    await owner("limits", "--protected-only", "true", "--min-reputation", "80"),
+    /agents buy with protection only, from sellers with a reputation of at least 80/,
+  );
+  assert.match(await owner("limits", "--per-day", "40"), /with protection only.*at least 80/, "the rules stay");
+  assert.match(
+    await owner("limits", "--protected-only", "false", "--min-reputation", "0"),
+    /in each mode, from every seller/,
+  );
+
   const call = async (id: string) => {
     const message = {
       jsonrpc: "2.0",

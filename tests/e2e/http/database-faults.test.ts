@@ -17,17 +17,22 @@ import { paidTo } from "../accounts/chain.ts";
 /** Longer than any request may take: the worker gives up long before. */
 const STALL_MS = 60_000;
 
-/** Around the worker: `/fault?kind=lost&times=1` has the next batches lose their connection, `kind=stall` stall. */
+/**
+ * Around the worker: `/fault?kind=lost&times=1` has the next batches lose their connection, `kind=stall` stall, and
+ * `kind=answer` commit and lose their answer, after `after` batches that work. The answer is the number of unused faults.
+ */
 const FAULTY = `
-let fault = { kind: "", times: 0 };
+let fault = { kind: "", times: 0, after: 0 };
 class D1Database {
   constructor(real) { this.real = real; }
   prepare(sql) { return this.real.prepare(sql); }
   withSession(at) { return new D1Database(this.real.withSession(at)); }
   getBookmark() { return this.real.getBookmark(); }
   async batch(statements) {
-    if (fault.times <= 0) return this.real.batch(statements);
+    if (fault.times <= 0 || fault.after-- > 0) return this.real.batch(statements);
     fault.times -= 1;
+    if (fault.kind === "answer") await this.real.batch(statements);
+    if (fault.kind === "answer") throw new Error("D1_ERROR: Network connection lost.");
     if (fault.kind === "lost") throw new Error("D1_ERROR: Network connection lost.");
     await new Promise((resolve) => setTimeout(resolve, ${STALL_MS}));
     return this.real.batch(statements);
@@ -37,8 +42,13 @@ export default {
   fetch(request, env, ctx) {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname !== "/fault") return entry_default.fetch(request, { ...env, DB: new D1Database(env.DB) }, ctx);
-    fault = { kind: searchParams.get("kind"), times: Number(searchParams.get("times")) };
-    return new Response(null, { status: 204 });
+    const { times } = fault;
+    fault = {
+      kind: searchParams.get("kind"),
+      times: Number(searchParams.get("times")),
+      after: Number(searchParams.get("after")),
+    };
+    return Response.json(times);
   },
 };`;
 
@@ -60,9 +70,8 @@ describe("a database that does not answer", { timeout: 240_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const fault = async (kind: "lost" | "stall", times: number): Promise<void> => {
-    assert.equal((await send(`${world.api}/fault?kind=${kind}&times=${times}`)).status, 204);
-  };
+  const fault = async (kind: "lost" | "stall" | "answer", times: number, after = 0): Promise<number> =>
+    json<number>(await send(`${world.api}/fault?kind=${kind}&times=${times}&after=${after}`));
   const clear = () => fault("lost", 0);
   afterEach(clear);
 
@@ -119,5 +128,26 @@ describe("a database that does not answer", { timeout: 240_000 }, () => {
       assert.equal(again.text, listing.content, stalled);
       assert.equal(await paidTo(world.ledger, seller.address), BigInt(listing.priceLovelace), `${stalled}: paid once`);
     }
+  });
+
+  it("delivers to the same header, paid once, whichever batch of a payment committed and lost its answer", async () => {
+    let batches = 0;
+    for (let unused = 0; unused === 0; batches++) {
+      const [seller, buyer] = [world.person(`seller ${batches}`), await world.buyer()];
+      const listing = await list(world.api, seller);
+      const payment = await makeOut(world, buyer, listing);
+      await fault("answer", 1, batches);
+      let answer = await present(world, listing, payment);
+      unused = await clear();
+      const told = [`${answer.status}`];
+      for (let tries = 0; answer.status !== 200 && tries < 10; tries++) {
+        answer = await present(world, listing, payment);
+        told.push(`${answer.status} ${answer.status === 402 ? refusalOf(answer) : ""}`);
+      }
+      assert.equal(answer.text, listing.content, `the answer of batch ${batches} lost: ${told.join(", ")}`);
+      assert.equal(await paidTo(world.ledger, seller.address), BigInt(listing.priceLovelace), "paid once");
+    }
+    // The claim, the submission and the inclusion, at least.
+    assert.ok(batches > 3, `${batches} batches`);
   });
 });

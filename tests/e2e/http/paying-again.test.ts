@@ -15,6 +15,7 @@ import {
   refusalOf,
   settle,
   settlementOf,
+  unlockUrl,
 } from "../../support/helpers/payments.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
@@ -70,6 +71,27 @@ describe("paying again", () => {
       `  10 payments for what is owned: 0 broadcast, 10 contents, ${Math.max(...calls)} outside calls each at most`,
     );
     assert.ok(Math.max(...calls) <= 6);
+  });
+
+  it("after hanging up, with the same header and its secret, gets the content", async () => {
+    const { listing, payer } = await sold();
+    const change = (made: Payment["payload"]) => ({
+      ...made,
+      extensions: { "request-binding": { info: { secret: "0123456789abcdef".repeat(2) } } },
+    });
+    const payment = await makeOut(world, payer, listing, { change });
+    const hangUp = new AbortController();
+    const headers = { "payment-signature": payment.header };
+    const left = assert.rejects(fetch(unlockUrl(world, listing), { headers, signal: hangUp.signal }));
+    await world.ledger.waitFor(payment.tx, "mempool");
+    hangUp.abort();
+    await left;
+    await world.ledger.block();
+    await eventually("the purchase", async () => (await send(`${world.api}/purchases/${payment.tx}`)).status === 200);
+    for (const time of ["first", "second"]) {
+      const answer = await present(world, listing, payment);
+      assert.deepEqual([answer.status, answer.text], [200, listing.content], `the ${time} time`);
+    }
   });
 
   it("while the first payment is unconfirmed waits for that payment, and pays once", async () => {

@@ -133,6 +133,12 @@ export function offers(world: () => World): void {
       assert.deepEqual(json(await send(`${api}/listings/${id}`)), { id, createdAt, ...rest });
     });
 
+    it("takes the seller's address wholly in capitals, as QR codes have it, and lists it as wallets write it", async () => {
+      const { address } = world().person("seller");
+      const { sellerAddress } = await accepted({ sellerAddress: address.toUpperCase() });
+      assert.equal(sellerAddress, address);
+    });
+
     for (const { field, refused, accepted: fine } of RULES) {
       it(`is refused by the name of the field where ${field} breaks its rule`, async () => {
         for (const [what, value] of Object.entries(refused)) {
