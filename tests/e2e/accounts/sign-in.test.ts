@@ -262,6 +262,7 @@ describe("sessions", () => {
     ["POST", "/me/buy", { listingId: "lst_0", mode: "instant" }],
     ["GET", `/me/purchases/${"0".repeat(64)}/content`],
     ["PUT", "/me/agent-limits", { maxPerPaymentAda: 1, dailyBudgetAda: 1 }],
+    ["PUT", "/me/agent-pause", { paused: true }],
     ["POST", "/me/wallet/withdraw"],
     ["GET", `/me/requests/${"0".repeat(32)}`],
     ["POST", `/me/requests/${"0".repeat(32)}`, { answer: "approve" }],

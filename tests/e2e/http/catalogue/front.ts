@@ -21,6 +21,7 @@ const PATHS: Record<string, readonly string[]> = {
   "/auth/logout": ["POST"],
   "/me": ["GET", "HEAD"],
   "/me/agent-limits": ["PUT"],
+  "/me/agent-pause": ["PUT"],
   [`/me/requests/${"0".repeat(32)}`]: ["GET", "HEAD", "POST"],
   [`/me/purchases/${TX}/content`]: ["GET", "HEAD"],
 };
