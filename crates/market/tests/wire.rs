@@ -8,7 +8,7 @@ use api_types::{Answer, Creator, Listing, Me, NewListing, Purchase, check};
 use cardano::{Lovelace, TxHash};
 use market::{
     DeliveryMode, ListingId,
-    account::{self, AskAbove, RuleChanges},
+    account::{self, RuleChanges},
     catalogue::{self, Filter, Newest, Quota, Source},
     chain_state,
     claim::conditions,
@@ -154,16 +154,10 @@ fn a_receipt_says_what_was_locked_and_what_came_back_and_of_an_instant_purchase_
 fn an_account_has_every_field() {
     let Sold { sales, .. } = sold();
     sign_up(&sales.db, OWNER, NOON);
-    let (limits, above) = (account::limits(10, 30).unwrap(), AskAbove::from_ada(5).unwrap());
-    block(account::set_limits(
-        &sales.db,
-        &token(OWNER),
-        limits,
-        RuleChanges { ask_above: Some(above), ..RuleChanges::default() },
-        NOON,
-    ))
-    .unwrap()
-    .unwrap();
+    let limits = account::limits(10, 30).unwrap();
+    let rules = RuleChanges::parse(Some(5), Some(true), Some(80)).unwrap();
+    block(account::set_limits(&sales.db, &token(OWNER), limits, rules, NOON)).unwrap().unwrap();
+    block(account::pause_agents(&sales.db, &token(OWNER), true, NOON)).unwrap().unwrap();
     let view = block(account::view(&sales.db, &token(OWNER), NOON)).unwrap().unwrap();
     check::complete::<Me>(&[&view.json(Lovelace::from_ada(3))]).unwrap();
 }
@@ -195,6 +189,7 @@ fn every_query_with_a_type_fits_the_schema() {
     block(async {
         account::known_among(db, &seller, &[]).await?;
         account::set_limits(db, &token(1), limits, RuleChanges::default(), NOON).await?;
+        account::pause_agents(db, &token(1), true, NOON).await?;
         account::of_session(db, &token(1), NOON).await?;
         account::view(db, &token(1), NOON).await?;
         asked.ask(db, id, NOON).await?;
