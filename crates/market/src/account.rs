@@ -438,7 +438,7 @@ pub async fn pause_agents(
 pub fn pending(wallet: &str) -> Read<One<Lovelace>> {
     sql::read!(
         "SELECT CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT) FROM outbox o JOIN payments p \
-           ON p.tx_id = o.tx_id WHERE o.wallet = ?1 AND o.kind IN ('payment', 'lock') AND o.state IN ('claimed', 'submitted')",
+           ON p.tx_id = o.tx_id WHERE o.wallet = ?1 AND o.kind IN ('payment', 'lock') AND o.phase = 'open'",
         wallet,
     )
 }

@@ -333,7 +333,7 @@ pub fn acted_on(purchase: &TxHash) -> Read<Option<TxRef>> {
     sql::read!(
         "SELECT e.utxo FROM escrows e WHERE e.purchase_id = ?1 AND e.utxo IS NOT NULL AND EXISTS (SELECT 1 \
            FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
-           AND o.state IN ('claimed', 'submitted', 'included') AND NOT EXISTS (SELECT 1 FROM escrow_steps s \
+           AND o.phase <> 'given_up' AND NOT EXISTS (SELECT 1 FROM escrow_steps s \
              WHERE s.purchase_id = ?1 AND s.tx_id = o.tx_id))",
         purchase
     )

@@ -22,7 +22,7 @@ fact (path, type, otherwise) AS (VALUES ('tx', 'text', ''), ('listing', 'text', 
 buyer AS MATERIALIZED (SELECT value AS key FROM {buyer}),
 -- The buyer's other payments for the listing.
 others AS MATERIALIZED (
-  SELECT p.tx_id, o.state, o.never_included, o.wallet, o.created_at_ms FROM facts CROSS JOIN buyer
+  SELECT p.tx_id, o.phase, o.never_included, o.wallet, o.created_at_ms FROM facts CROSS JOIN buyer
     CROSS JOIN payments p ON p.payer_key = buyer.key AND p.listing_id = facts.listing
     JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id <> facts.tx
 ),
@@ -39,7 +39,7 @@ payer AS MATERIALIZED (
   FROM facts JOIN accounts a ON a.owner = facts.owner
 )
 SELECT condition, (SELECT id FROM owned) AS purchase,
-  (SELECT tx_id FROM others WHERE state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 1) AS paying,
+  (SELECT tx_id FROM others WHERE phase = 'open' ORDER BY created_at_ms LIMIT 1) AS paying,
   (SELECT CAST(max_per_payment AS TEXT) FROM payer) AS max_per_payment,
   (SELECT CAST(daily_budget AS TEXT) FROM payer) AS daily_budget, (SELECT CAST(spent AS TEXT) FROM payer) AS spent,
   (SELECT min_reputation FROM payer) AS min_reputation
@@ -66,7 +66,7 @@ FROM (SELECT CASE
   WHEN EXISTS (SELECT 1 FROM owned)
     THEN 'owned'
   -- Another payment of the buyer for the listing is open.
-  WHEN EXISTS (SELECT 1 FROM others WHERE state IN ('claimed', 'submitted'))
+  WHEN EXISTS (SELECT 1 FROM others WHERE phase = 'open')
     THEN 'paying'
   -- The listing was taken off sale. The request may have read its terms from a copy of the database that lags.
   WHEN NOT EXISTS (SELECT 1 FROM listings WHERE id = facts.listing AND hidden_at_ms IS NULL)
@@ -77,16 +77,16 @@ FROM (SELECT CASE
     THEN 'restoring'
   -- More of the buyer's payments for the listing failed than were looked up on the chain, so one of them may be
   -- included. Failed payments whose inputs this payment spends are counted by the next condition.
-  WHEN (SELECT count(*) FROM others WHERE state IN ('refused', 'expired') AND never_included = 0
+  WHEN (SELECT count(*) FROM others WHERE phase = 'given_up' AND never_included = 0
       AND NOT (facts.wallet IS NOT NULL AND wallet IS facts.wallet AND created_at_ms > facts.since)) > facts.checked
     THEN 'unresolved'
   -- More of the wallet's recent payments for the listing failed than this payment replaces by spending their inputs.
-  WHEN facts.wallet IS NOT NULL AND (SELECT count(*) FROM others WHERE state IN ('refused', 'expired')
+  WHEN facts.wallet IS NOT NULL AND (SELECT count(*) FROM others WHERE phase = 'given_up'
       AND wallet IS facts.wallet AND created_at_ms > facts.since) > facts.replaced
     THEN 'newFailure'
   -- The signed terms are bound to another transaction. A failed transaction binds them only for its own payer.
   WHEN EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.terms_digest = facts.terms_digest
-      AND p.tx_id <> facts.tx AND (p.payer_key = facts.payer_key OR o.state IN ('claimed', 'submitted', 'included')))
+      AND p.tx_id <> facts.tx AND (p.payer_key = facts.payer_key OR o.phase <> 'given_up'))
     THEN 'termsTaken'
   -- The session or grant that authorized the request has ended.
   WHEN facts.session IS NOT NULL

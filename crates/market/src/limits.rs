@@ -71,7 +71,7 @@ pub enum SpendRefused {
 pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     format!(
         "coalesce((SELECT sum(p.amount_lovelace) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
-         WHERE p.owner = {owner} AND p.day = {day} AND o.state IN ('claimed', 'submitted', 'included')), 0)"
+         WHERE p.owner = {owner} AND p.day = {day} AND o.phase <> 'given_up'), 0)"
     )
 }
 

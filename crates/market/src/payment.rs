@@ -156,7 +156,7 @@ pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Read<Option<PaymentReco
 pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Read<Vec<PaymentRecord>> {
     let which = format!(
         "p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state <> 'included' AND outbox.never_included = 0 \
-         ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {OLDEST_AND_NEWEST_FIRST} LIMIT {MAX_CHECKED}",
+         ORDER BY outbox.phase = 'open' DESC, {OLDEST_AND_NEWEST_FIRST} LIMIT {MAX_CHECKED}",
         buyer::keys("?2")
     );
     sql::read!(records(&which), listing, buyer::parameter(buyers))
@@ -175,7 +175,7 @@ pub fn unresolved(
     now: Millis,
 ) -> Read<Vec<PaymentRecord>> {
     let which = format!(
-        "p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state IN ('refused', 'expired') \
+        "p.listing_id = ?1 AND p.payer_key IN {} AND outbox.phase = 'given_up' \
            AND outbox.never_included = 0 \
            AND NOT (?3 IS NOT NULL AND outbox.wallet IS ?3 AND outbox.created_at_ms > ?4) \
          ORDER BY {OLDEST_AND_NEWEST_FIRST} LIMIT {MAX_CHECKED} + 1",
@@ -190,7 +190,7 @@ pub fn unresolved(
 pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \
-           AND p.listing_id = ?2 AND outbox.wallet IS NOT NULL AND outbox.state IN ('refused', 'expired') \
+           AND p.listing_id = ?2 AND outbox.wallet IS NOT NULL AND outbox.phase = 'given_up' \
            AND outbox.created_at_ms > ?3 ORDER BY outbox.created_at_ms LIMIT {MAX_GIVEN_UP} + 1",
         wallet.payment_key(),
         listing,

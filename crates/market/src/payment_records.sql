@@ -7,7 +7,7 @@ SELECT {ENTRY}, p.listing_id, p.payer, p.header_digest, p.delivered_at_ms, p.mod
     AND c.tip_height - coalesce(first.height, posted.block_height) >= {deep},
     c.tip_height - coalesce(first.height, posted.block_height), 0) AS result_depth,
   (SELECT max(o.valid_until_slot) FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id
-    WHERE op.purchase_id = p.tx_id AND o.kind = 'result' AND o.state IN ('claimed', 'submitted')) AS posted_until,
+    WHERE op.purchase_id = p.tx_id AND o.kind = 'result' AND o.phase = 'open') AS posted_until,
   e.submit_result_ms AS submit_result{more}
 FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id
   LEFT JOIN chain_state c ON c.id = 1

@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use cardano::{
-    Address, Lovelace, TxRef,
+    Address, Lovelace, TxHash, TxRef,
     chain::{Chain, Utxo},
     params::ProtocolParameters,
     slots::Millis,
@@ -72,9 +72,11 @@ pub(crate) struct PlatformWallet {
     /// included, a transaction that spends it is not included either.
     pub unconfirmed: Vec<Utxo>,
     pub shown: HashSet<TxRef>,
-    /// Whether change of this tick's transactions may be spent. `false` once the node that evaluates scripts has turned
-    /// out not to know such change.
+    /// Whether change of this tick's transactions may be spent. `false` once a transaction was rejected, because the node
+    /// may not know such change.
     pub chains: bool,
+    /// Amount that the outputs were read for.
+    needs: Lovelace,
 }
 
 static NONE: BTreeSet<TxRef> = BTreeSet::new();
@@ -105,7 +107,25 @@ impl PlatformWallet {
         let (unconfirmed, utxos) = spendable
             .into_iter()
             .partition(|utxo| !shown.contains(&utxo.reference) || snapshot.is_unconfirmed(&utxo.reference));
-        Ok(Self { parameters, address, snapshot, utxos, unconfirmed, shown, chains: true })
+        Ok(Self { parameters, address, snapshot, utxos, unconfirmed, shown, chains: true, needs })
+    }
+
+    /// Reads the wallet again after a rejection, because a request may have spent one of its outputs since, or the node
+    /// may not know unconfirmed change. Only outputs that the provider shows are spent from then on.
+    ///
+    /// # Errors
+    /// Returns an error if the database or the provider failed.
+    pub async fn read_again(
+        &mut self,
+        database: &impl Database,
+        chain: &impl Chain,
+        tip_slot: u64,
+        now: Millis,
+    ) -> Result<(), OutboxError> {
+        *self = Self::read(database, chain, self.address, tip_slot, now, self.needs).await?;
+        self.drop_unshown();
+        self.chains = false;
+        Ok(())
     }
 
     pub const fn wallet(&self) -> Wallet<'_> {
@@ -129,27 +149,19 @@ impl PlatformWallet {
     }
 
     /// Drops outputs that the provider does not show: unconfirmed change, or outputs spent elsewhere by the same key.
-    /// Returns whether there were any.
-    pub fn drop_unshown(&mut self) -> bool {
-        let before = self.utxos.len();
+    pub fn drop_unshown(&mut self) {
         self.utxos.retain(|utxo| self.shown.contains(&utxo.reference));
         self.unconfirmed.retain(|utxo| self.shown.contains(&utxo.reference));
-        self.utxos.len() < before
     }
 
-    /// Drops the outputs that the provider does not show, and those named in its error `reason`. The node that
-    /// evaluates scripts may not know unconfirmed outputs. Returns whether there were any.
-    pub fn drop_named(&mut self, reason: &str) -> bool {
-        let before = self.utxos.len();
-        self.utxos.retain(|utxo| !is_named(reason, utxo));
-        self.chains &= self.utxos.len() == before;
-        self.drop_unshown() || self.utxos.len() < before
+    /// Returns one output that pays for an action alone, if there is one. The purchase and the number of the attempt
+    /// select it, so that concurrent requests rarely choose the same output.
+    pub fn output_for(&self, purchase: &TxHash, attempt: usize) -> Option<&Utxo> {
+        let alone: Vec<&Utxo> = self.utxos.iter().filter(|utxo| pays_alone(utxo)).collect();
+        let spread =
+            purchase.as_bytes().iter().fold(attempt, |sum, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
+        spread.checked_rem(alone.len()).and_then(|at| alone.get(at)).copied()
     }
-}
-
-/// Returns whether an error names the transaction of this output.
-pub(crate) fn is_named(reason: &str, utxo: &Utxo) -> bool {
-    reason.contains(&utxo.reference.tx.to_string())
 }
 
 /// Returns whether an output is worth merging. Datums and scripts in an output do not matter: spending a datum costs

@@ -52,7 +52,8 @@ impl fmt::Display for RequestId {
 }
 
 /// SQL condition that holds if the approval of the request `r` was not used by a payment, or only by one that failed.
-pub(crate) const UNUSED: &str = "(r.tx_id IS NULL OR EXISTS (SELECT 1 FROM outbox u WHERE u.tx_id = r.tx_id AND u.state IN ('refused', 'expired')))";
+pub(crate) const UNUSED: &str =
+    "(r.tx_id IS NULL OR EXISTS (SELECT 1 FROM outbox u WHERE u.tx_id = r.tx_id AND u.phase = 'given_up'))";
 
 /// Returns the SQL for [`PurchaseRequest`]s of agents that have not been removed.
 fn requests(which: &str) -> String {

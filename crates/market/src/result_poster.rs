@@ -31,7 +31,7 @@ use sql::{Database, DatabaseError, Read};
 use crate::{
     escrow_steps::{Recorded, StepRecorder, escrow_in, rollbacks},
     escrow_tx,
-    platform::{MIN_FUNDS, PlatformWallet, pays_alone},
+    platform::{MIN_FUNDS, PlatformWallet},
     port_error::from_by_way_of,
     transitions,
 };
@@ -82,6 +82,8 @@ struct ResultIntent<'a, D, C> {
     output: Option<TxRef>,
     /// Whether the chain was already asked which transaction spent the escrow. It is asked only once.
     has_followed: bool,
+    /// Reason why the contract rejected the last attempt.
+    refused: Option<String>,
 }
 
 impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
@@ -92,9 +94,9 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
     /// Returns the reason why the result could not be posted now.
     pub async fn post(&self, lock: &Entry, result: ContentHash) -> Result<Entry, PostError> {
         let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
-        let mut intent = ResultIntent { poster: self, lock, result, output: None, has_followed: false };
+        let mut intent = ResultIntent { poster: self, lock, result, output: None, has_followed: false, refused: None };
         let sent = outbox.send(&RETRIES, self.now, async |attempt| intent.next(attempt).await).await?;
-        sent.ok_or(PostError::Busy)
+        sent.ok_or_else(|| intent.refused.map_or(PostError::Busy, |reason| DraftError::Refused(reason).into()))
     }
 
     /// Returns the current escrow of a lock, and the pending transaction that posts its result, if any.
@@ -129,12 +131,8 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
             // If the lock expires, the result must not reserve outputs any longer.
             plan.validity.until = plan.validity.until.min(lock.valid_until);
         }
-        let alone: Vec<&Utxo> = wallet.utxos.iter().filter(|utxo| pays_alone(utxo)).collect();
-        let spread =
-            lock.tx.as_bytes().iter().fold(attempt, |sum, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
-        let chosen = spread.checked_rem(alone.len()).and_then(|at| alone.get(at)).map(|utxo| (*utxo).clone());
-        let from: Vec<Utxo> = match chosen {
-            Some(utxo) => vec![utxo],
+        let from: Vec<Utxo> = match wallet.output_for(&lock.tx, attempt) {
+            Some(utxo) => vec![utxo.clone()],
             None => [wallet.utxos.as_slice(), &wallet.unconfirmed].concat(),
         };
         let mut unconfirmed: Vec<Utxo> = match lock.state {
@@ -158,16 +156,16 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
 }
 
 impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
-    /// Handles the ledger's rejection of a result. If a transaction of the buyer spent the escrow first, the next
-    /// attempt spends the output that it created.
-    async fn rejected(&mut self, reason: String) -> Result<Next<Entry>, PostError> {
+    /// Records the transaction that spent the escrow first, if the chain shows one. The next attempt then spends the
+    /// output that it created. Returns whether the chain was asked.
+    async fn follow(&mut self) -> Result<bool, PostError> {
         match self.output {
             Some(output) if !self.has_followed && self.lock.state == EntryState::Included => {
                 self.has_followed = true;
                 self.poster.follow(&output).await?;
-                Ok(Next::Retry)
+                Ok(true)
             }
-            _ => Err(DraftError::Refused(reason).into()),
+            _ => Ok(false),
         }
     }
 
@@ -175,7 +173,8 @@ impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
         match attempt.sent {
             None => {}
             Some(Sent::Submitted(entry)) => return Ok(Next::Done(entry)),
-            Some(Sent::Rejected(_, reason)) => return self.rejected(reason).await,
+            Some(Sent::Rejected(..)) if self.follow().await? => return Ok(Next::Retry),
+            Some(Sent::Rejected(_, reason)) => return Err(DraftError::Refused(reason).into()),
             Some(Sent::NotRecorded) => return Ok(Next::Retry),
         }
         let (poster, address) = (self.poster, self.poster.seller.key.enterprise_address());
@@ -193,9 +192,12 @@ impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
                 let new = NewEntry { acts_on: vec![self.lock.tx], ..new };
                 Ok(Next::Send(Box::new(new), Box::new(wallet.snapshot)))
             }
-            // Another result took the wallet's output since it was read: the next attempt chooses another.
-            Err(error) if wallet.utxos.iter().any(|utxo| error.names(&utxo.reference)) => Ok(Next::Retry),
-            Err(DraftError::Refused(reason)) => self.rejected(reason).await,
+            // Another result may have spent the wallet's output since it was read: the next attempt chooses another.
+            Err(DraftError::Refused(reason)) => {
+                self.refused = Some(reason);
+                self.follow().await?;
+                Ok(Next::Retry)
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -210,7 +212,7 @@ pub(crate) fn purpose(escrow: &TxRef) -> String {
 pub(crate) fn live_result(lock: &TxHash) -> Read<Option<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
-           AND outbox.kind = 'result' AND outbox.state IN ('claimed', 'submitted', 'included') \
+           AND outbox.kind = 'result' AND outbox.phase <> 'given_up' \
          ORDER BY outbox.state = 'included' DESC, outbox.created_at_ms DESC LIMIT 1",
         lock
     )

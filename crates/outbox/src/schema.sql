@@ -11,6 +11,9 @@ CREATE TABLE outbox (
   cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted; emptied for an external
                                                  -- payer's transaction once it is refused or expired
   state TEXT NOT NULL CHECK (state IN ('claimed', 'submitted', 'included', 'refused', 'expired')),
+  -- Whether the outcome is open, a block includes the transaction, or the service has given it up.
+  phase TEXT NOT NULL GENERATED ALWAYS AS (CASE WHEN state IN ('claimed', 'submitted') THEN 'open'
+    WHEN state IN ('refused', 'expired') THEN 'given_up' ELSE state END) VIRTUAL,
   reserves TEXT NOT NULL DEFAULT '{}',           -- JSON: names of the outputs to reserve, each with 1 for collateral, else 0
   acts_on TEXT NOT NULL DEFAULT '[]',            -- JSON: ids of the purchases on which it acts
   valid_until_slot INTEGER NOT NULL,             -- the first slot in which it is no longer valid
@@ -32,8 +35,8 @@ CREATE TABLE outbox (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX outbox_by_purpose ON outbox (purpose);
-CREATE INDEX outbox_open ON outbox (kind, valid_until_slot) WHERE state IN ('claimed', 'submitted');
-CREATE INDEX outbox_over ON outbox (kind, valid_until_slot) WHERE state IN ('refused', 'expired');
+CREATE INDEX outbox_open ON outbox (kind, valid_until_slot) WHERE phase = 'open';
+CREATE INDEX outbox_over ON outbox (kind, valid_until_slot) WHERE phase = 'given_up';
 CREATE INDEX outbox_by_wallet ON outbox (wallet, created_at_ms) WHERE wallet IS NOT NULL;
 CREATE INDEX outbox_not_included ON outbox (wallet) WHERE wallet IS NOT NULL AND state <> 'included';
 CREATE INDEX outbox_by_height ON outbox (block_height) WHERE state = 'included';
@@ -54,7 +57,7 @@ CREATE INDEX reservations_by_end ON reservations (spent_at_ms) WHERE spent_at_ms
 
 -- A new entry reserves its outputs; `write_down.sql` inserts it only if none of them is reserved. Reservations of
 -- entries whose block is two hours old are deleted, because by then every provider shows that their outputs are spent.
-CREATE TRIGGER reservations_claimed AFTER INSERT ON outbox WHEN new.state IN ('claimed', 'submitted') BEGIN
+CREATE TRIGGER reservations_claimed AFTER INSERT ON outbox WHEN new.phase = 'open' BEGIN
   DELETE FROM reservations WHERE (tx_in, tx_id) IN (SELECT tx_in, tx_id FROM reservations
     WHERE spent_at_ms < new.created_at_ms - 7200000 ORDER BY spent_at_ms LIMIT 64);
   INSERT INTO reservations (tx_in, tx_id) SELECT key, new.tx_id FROM json_each(new.reserves);
@@ -63,12 +66,12 @@ END;
 -- Reservations follow the entry's state, whatever it was before. An open entry reserves all outputs in `reserves`, an
 -- included one only those that it spends (its collateral is free again), a refused or expired one none.
 CREATE TRIGGER reservations_changed AFTER UPDATE OF state, block_time_ms ON outbox
-WHEN (old.state IN ('refused', 'expired'), old.block_time_ms) IS NOT (new.state IN ('refused', 'expired'), new.block_time_ms)
+WHEN (old.phase = 'given_up', old.block_time_ms) IS NOT (new.phase = 'given_up', new.block_time_ms)
 BEGIN
-  DELETE FROM reservations WHERE tx_id = new.tx_id AND (new.state IN ('refused', 'expired')
+  DELETE FROM reservations WHERE tx_id = new.tx_id AND (new.phase = 'given_up'
     OR new.state = 'included' AND tx_in IN (SELECT key FROM json_each(new.reserves) WHERE value = 1));
   INSERT INTO reservations (tx_in, tx_id, spent_at_ms)
   SELECT key, new.tx_id, new.block_time_ms FROM json_each(new.reserves)
-  WHERE new.state IN ('claimed', 'submitted') OR new.state = 'included' AND value = 0
+  WHERE new.phase = 'open' OR new.state = 'included' AND value = 0
   ON CONFLICT DO UPDATE SET spent_at_ms = excluded.spent_at_ms;
 END;

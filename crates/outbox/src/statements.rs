@@ -70,17 +70,14 @@ pub fn by_id(tx: &TxHash) -> Read<Option<Entry>> {
 
 /// Builds the statement that reads the open or included entry for a purpose.
 pub fn live_for(purpose: &str) -> Read<Option<Entry>> {
-    sql::read!(
-        "SELECT {ENTRY} FROM outbox WHERE purpose = ?1 AND state IN ('claimed', 'submitted', 'included') LIMIT 1",
-        purpose
-    )
+    sql::read!("SELECT {ENTRY} FROM outbox WHERE purpose = ?1 AND phase <> 'given_up' LIMIT 1", purpose)
 }
 
 /// Builds the statement that reads the recently refused or expired entries for a purpose ([`crate::Earlier`]), oldest
 /// first.
 pub fn given_up_for(purpose: &str, now: Millis) -> Read<Vec<Entry>> {
     sql::read!(
-        "SELECT {ENTRY} FROM outbox WHERE purpose = ?1 AND state IN ('refused', 'expired') \
+        "SELECT {ENTRY} FROM outbox WHERE purpose = ?1 AND phase = 'given_up' \
          AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_GIVEN_UP} + 1",
         purpose,
         now.saturating_sub(MAX_LATE_MS)
@@ -92,7 +89,7 @@ pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included \
          WHERE wallet = (SELECT wallet FROM outbox WHERE tx_id = ?1) AND state <> 'included' \
-         AND state IN ('claimed', 'submitted')",
+         AND phase = 'open'",
         tx
     )
 }
@@ -101,7 +98,7 @@ pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Read<Vec<Entry>> {
 pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Read<Vec<Entry>> {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     sql::read!(format!(
-        "SELECT {ENTRY} FROM outbox WHERE kind IN ('{}') AND state IN ('claimed', 'submitted') \
+        "SELECT {ENTRY} FROM outbox WHERE kind IN ('{}') AND phase = 'open' \
              ORDER BY valid_until_slot LIMIT {most}",
         names.join("', '")
     ))
@@ -141,9 +138,9 @@ pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Write {
 pub fn overdue(wallet: &Address, slot: u64) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
-         AND (state IN ('claimed', 'submitted') AND valid_until_slot < ?2 \
-           OR state IN ('refused', 'expired') AND valid_until_slot > ?3) \
-         ORDER BY state IN ('refused', 'expired'), created_at_ms DESC LIMIT {MAX_OVERDUE}",
+         AND (phase = 'open' AND valid_until_slot < ?2 \
+           OR phase = 'given_up' AND valid_until_slot > ?3) \
+         ORDER BY phase = 'given_up', created_at_ms DESC LIMIT {MAX_OVERDUE}",
         wallet,
         slot.saturating_sub(EXPIRY_GRACE_SLOTS),
         slot.saturating_sub(MAX_LAG_SLOTS),
@@ -154,7 +151,7 @@ pub fn overdue(wallet: &Address, slot: u64) -> Read<Vec<Entry>> {
 pub fn open(wallet: &Address, kind: Kind) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
-         AND kind = ?2 AND state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT {MAX_OPEN}",
+         AND kind = ?2 AND phase = 'open' ORDER BY created_at_ms LIMIT {MAX_OPEN}",
         wallet,
         kind.name(),
     )
@@ -170,7 +167,7 @@ pub fn rechecked(tx: &TxHash) -> Write {
 pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Write<Option<Entry>> {
     sql::write!(
         "UPDATE outbox SET attempts = attempts + 1, attempted_at_ms = ?4 WHERE tx_id = ?1 AND attempts = ?2 \
-         AND attempted_at_ms = ?3 AND state IN ('claimed', 'submitted') RETURNING {ENTRY}",
+         AND attempted_at_ms = ?3 AND phase = 'open' RETURNING {ENTRY}",
         entry.tx,
         entry.attempts,
         entry.attempted_at_ms,
@@ -185,7 +182,7 @@ pub fn give_up(which: &str, over_since: u64) -> Write {
         "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \
            provenance = iif(provenance = 'unknown', 'foreign', provenance), \
            reason = 'no block had it in time', cbor = '' \
-         WHERE wallet IS NULL AND state IN ('claimed', 'submitted') AND tx_id IN ({which})",
+         WHERE wallet IS NULL AND phase = 'open' AND tx_id IN ({which})",
         over_since
     )
 }
@@ -194,7 +191,7 @@ pub fn give_up(which: &str, over_since: u64) -> Write {
 /// they are not looked up again.
 pub fn mark_never_included(txs: &[TxHash]) -> Write {
     sql::write!(
-        "UPDATE outbox SET never_included = 1 WHERE state IN ('refused', 'expired') AND tx_id IN (SELECT value FROM json_each(?1))",
+        "UPDATE outbox SET never_included = 1 WHERE phase = 'given_up' AND tx_id IN (SELECT value FROM json_each(?1))",
         serde_json::json!(txs).to_string()
     )
 }
@@ -247,12 +244,12 @@ pub fn change(entry: &Entry, decision: &Decision) -> Option<Write<Option<Entry>>
         Decision::Refuse(reason) => {
             let set = "state = 'refused', provenance = iif(provenance = 'unknown', 'foreign', provenance), \
                 reason = substr(?4, 1, 300), cbor = iif(wallet IS NULL, '', cbor)";
-            let condition = "state IN ('claimed', 'submitted') AND attempts = ?2 AND attempted_at_ms = ?3";
+            let condition = "phase = 'open' AND attempts = ?2 AND attempted_at_ms = ?3";
             sql::write!(update(set, condition), entry.tx, entry.attempts, entry.attempted_at_ms, reason.as_str())
         }
         Decision::Expire => {
             let set = "state = 'expired', reason = 'no block had it in time', cbor = iif(wallet IS NULL, '', cbor)";
-            sql::write!(update(set, "state IN ('claimed', 'submitted')"), entry.tx)
+            sql::write!(update(set, "phase = 'open'"), entry.tx)
         }
     })
 }

@@ -69,10 +69,10 @@ pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> SnapshotQuery {
     let since = now.saturating_sub(MAX_LATE_MS);
     let entries = sql::read!(
         "SELECT * FROM (SELECT {ENTRY} FROM outbox WHERE wallet = ?1 AND created_at_ms > ?2 \
-             AND (state = 'included' OR state IN ('claimed', 'submitted') AND valid_until_slot > ?3) \
+             AND (state = 'included' OR phase = 'open' AND valid_until_slot > ?3) \
            ORDER BY created_at_ms DESC LIMIT {MAX_SENT}) \
          UNION ALL SELECT * FROM (SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included \
-           WHERE wallet = ?1 AND state <> 'included' AND state IN ('refused', 'expired') AND created_at_ms > ?2 \
+           WHERE wallet = ?1 AND state <> 'included' AND phase = 'given_up' AND created_at_ms > ?2 \
            ORDER BY created_at_ms LIMIT {MAX_CONTESTED})",
         wallet,
         since,

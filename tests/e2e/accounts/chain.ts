@@ -96,7 +96,7 @@ export async function balanced(world: World, account: Account): Promise<void> {
   assert.equal(BigInt(me.wallet.balanceLovelace), await paidTo(world.ledger, account.address), "balance");
   const spends = world.rows<Counted>(
     `SELECT p.tx_id, p.amount_lovelace, o.state FROM payments p JOIN outbox o ON o.tx_id = p.tx_id
-     WHERE p.owner = ? AND o.state NOT IN ('refused', 'expired')`,
+     WHERE p.owner = ? AND o.phase <> 'given_up'`,
     me.owner,
   );
   const counted = spends.reduce((total, { amount_lovelace }) => total + BigInt(amount_lovelace), 0n);

@@ -88,7 +88,7 @@ async function open(drive: Drive): Promise<string | undefined> {
   const sent = rowsOf<{ tx_id: string }>(
     drive.world.state,
     "payments",
-    "SELECT tx_id FROM outbox WHERE state IN ('claimed', 'submitted')",
+    "SELECT tx_id FROM outbox WHERE phase = 'open'",
   );
   if (waiting.length + sent.length === 0) return undefined;
   return `${waiting.map(({ id, status }) => `${id.slice(0, 8)} ${status}`)}; ${sent.length} transactions`;

@@ -191,7 +191,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     const ended = rowsOf<{ tx_id: string }>(
       this.world.state,
       "payments",
-      "SELECT tx_id FROM outbox WHERE kind = 'lock' AND state IN ('refused', 'expired')",
+      "SELECT tx_id FROM outbox WHERE kind = 'lock' AND phase = 'given_up'",
     );
     const over = new Set(ended.map(({ tx_id }) => tx_id));
     const open = this.bought.map(({ id = "" }) => id).filter((id) => !over.has(id));

@@ -93,7 +93,7 @@ pub async fn list(db: &impl Database, session: &Token, now_ms: u64) -> Result<Op
            CAST(created_at_ms AS TEXT) AS createdAt, CAST(used_at_ms AS TEXT) AS lastUsedAt, \
            (SELECT CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT) FROM agent_spends a \
             JOIN payments p ON p.tx_id = a.tx_id JOIN outbox o ON o.tx_id = a.tx_id \
-            WHERE a.grant_id = g.id AND p.day = ?3 AND o.state IN ('claimed', 'submitted', 'included')) AS spentTodayLovelace \
+            WHERE a.grant_id = g.id AND p.day = ?3 AND o.phase <> 'given_up') AS spentTodayLovelace \
          FROM oauth_grants g WHERE owner = {SESSION_OWNER} AND generation > 0 AND revoked_at_ms IS NULL \
          ORDER BY created_at_ms DESC LIMIT {MAX_SHOWN}",
         session.hash(),

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use cardano::{
-    TxRef,
     chain::{ChainError, Utxo},
     evaluation::{Evaluate, Evaluation},
     tx::build::{BuildError, ScriptInput, TxPlan, UnsignedTx, Wallet, build},
@@ -31,13 +30,6 @@ pub enum DraftError {
 }
 
 impl DraftError {
-    /// Returns `true` if the reason for the rejection names the transaction of this output, which means that another
-    /// transaction has spent the output.
-    #[must_use]
-    pub fn names(&self, output: &TxRef) -> bool {
-        matches!(self, Self::Refused(reason) if reason.contains(&output.tx.to_string()))
-    }
-
     /// Returns `true` if the wallet's unreserved outputs hold too little lovelace.
     #[must_use]
     pub const fn lacks_funds(&self) -> bool {

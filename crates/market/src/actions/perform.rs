@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use api_types::BuyerAction;
 use cardano::{
     TxHash, TxRef,
-    chain::{Chain, Utxo},
+    chain::Chain,
     evaluation::Evaluate,
     keys::SigningKey,
     tx::build::{BuiltTx, Wallet},
@@ -28,7 +28,7 @@ use crate::{
     account::Account,
     contents::Contents,
     escrow_tx,
-    platform::{MIN_FUNDS, PlatformWallet, pays_alone},
+    platform::{MIN_FUNDS, PlatformWallet},
     port_error::PortError,
     purchase::Status,
     result_poster::purpose,
@@ -175,7 +175,8 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         let time = ChainTime { tip_slot: tip.slot, now };
         let (contracts, step, _) = contracts(action);
         let plan = escrow_tx::plan(planner, escrow, &step, time).map_err(|error| unplanned(error, contracts, now))?;
-        let from = chosen(platform, purchase, attempt);
+        let from =
+            platform.output_for(purchase, attempt).map_or_else(|| platform.utxos.clone(), |utxo| vec![utxo.clone()]);
         let wallet = Wallet { address: platform.address, utxos: &from, reserved: &BTreeSet::new() };
         let keys = [owner.platform, owner.key];
         let built = escrow_tx::build(planner, self.chain, vec![plan], &wallet, &[], &keys).await;
@@ -192,18 +193,6 @@ fn unsent(error: OutboxError) -> ActionError {
     NoEscrow::from(PortError::from(error)).into()
 }
 
-/// Chooses the outputs of the platform's wallet that pay for an attempt: a single one if one suffices. The choice
-/// depends on the purchase and the attempt, so concurrent requests rarely choose the same output.
-fn chosen(platform: &PlatformWallet, purchase: &TxHash, attempt: usize) -> Vec<Utxo> {
-    let alone: Vec<&Utxo> = platform.utxos.iter().filter(|utxo| pays_alone(utxo)).collect();
-    let spread =
-        purchase.as_bytes().iter().fold(attempt, |sum, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
-    match spread.checked_rem(alone.len()).and_then(|at| alone.get(at)) {
-        Some(utxo) => vec![(*utxo).clone()],
-        None => platform.utxos.clone(),
-    }
-}
-
 /// Builds the query that reads the outbox entry that spends an output.
 fn spending(output: &TxRef) -> Read<Option<Entry>> {
     sql::read!("SELECT {ENTRY} FROM reservations r JOIN outbox ON outbox.tx_id = r.tx_id WHERE r.tx_in = ?1", output)
@@ -213,7 +202,7 @@ fn spending(output: &TxRef) -> Read<Option<Entry>> {
 fn newest_of(purchase: &TxHash, kind: Kind) -> Read<Option<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
-           AND outbox.kind = ?2 AND outbox.state IN ('claimed', 'submitted', 'included') ORDER BY created_at_ms DESC LIMIT 1",
+           AND outbox.kind = ?2 AND outbox.phase <> 'given_up' ORDER BY created_at_ms DESC LIMIT 1",
         purchase,
         kind.name()
     )

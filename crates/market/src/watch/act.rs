@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     contents::Contents,
-    platform::{self, PlatformWallet, is_named},
+    platform::{self, PlatformWallet},
     port_error::PortError,
     subject,
 };
@@ -233,7 +233,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         platform: &mut PlatformWallet,
     ) -> Result<Option<String>, PortError> {
         let taken = |utxo: &Utxo| new.spends.contains(&utxo.reference) || new.collateral.contains(&utxo.reference);
-        let taken: Vec<Utxo> = platform.utxos.extract_if(.., |utxo| taken(utxo)).collect();
+        platform.utxos.retain(|utxo| !taken(utxo));
         let names: Vec<String> = new.acts_on.iter().map(ToString::to_string).collect();
         let what = match names.as_slice() {
             [] => new.kind.name().to_owned(),
@@ -254,10 +254,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
         if let Some(reason) = &refused {
             self.report.notes.push(format!("the ledger refused {}: {reason}", new.tx));
-            // Inputs of a rejected transaction can be spent by the next action, except the one that the rejection
-            // names.
-            let free = taken.into_iter().filter(|utxo| entry.state == EntryState::Refused && !is_named(reason, utxo));
-            platform.utxos.extend(free);
+            // The inputs that no other transaction has spent are free again.
+            let (database, chain, now) = (self.ports.database, self.ports.chain, self.ports.now);
+            platform.read_again(database, chain, self.view.tip.slot, now).await?;
         }
         Ok(refused)
     }

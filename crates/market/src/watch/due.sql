@@ -10,7 +10,7 @@ SELECT e.purchase_id AS purchase, e.utxo, e.datum, p.listing_id,
 FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id
   LEFT JOIN escrow_watch w ON w.purchase_id = e.purchase_id AND w.utxo = e.utxo
 WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND NOT EXISTS (SELECT 1 FROM reservations r
-  JOIN outbox o ON o.tx_id = r.tx_id WHERE r.tx_in = e.utxo AND o.state IN ('claimed', 'submitted'))
+  JOIN outbox o ON o.tx_id = r.tx_id WHERE r.tx_in = e.utxo AND o.phase = 'open')
 ORDER BY ({fresh}) DESC, CASE p.status WHEN 'ResultSubmitted' THEN iif(e.unlock_ms > ?1, e.unlock_ms, {some_day})
   WHEN 'FundsLocked' THEN iif(e.submit_result_ms > ?1, {result}, {some_day})
   WHEN 'RefundRequested' THEN iif(e.submit_result_ms > ?1, {result}, {some_day})

@@ -29,7 +29,7 @@ const PAYMENTS: &str = "kind IN ('payment', 'lock') AND NOT EXISTS (SELECT 1 FRO
 
 /// SQL query for external instant payments that expired long ago without being looked up, because there were more than
 /// the ticks could look up. If a block includes one, a request of its payer finds it.
-const LONG_EXPIRED_PAYMENTS: &str = "SELECT tx_id FROM outbox WHERE kind = 'payment' AND state IN ('claimed', 'submitted') \
+const LONG_EXPIRED_PAYMENTS: &str = "SELECT tx_id FROM outbox WHERE kind = 'payment' AND phase = 'open' \
     AND wallet IS NULL AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT 5000";
 
 /// SQL condition that holds for actions on escrows. Once such an entry has ended it can be deleted, because the chain
@@ -80,7 +80,7 @@ fn statements(now: Millis, tip: &Tip) -> Vec<Write> {
 /// refer to them. `which` is an SQL condition that selects the entries.
 fn remove_entries(which: &str, before: u64) -> Write {
     sql::write!(
-        "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE state IN ('refused', 'expired') \
+        "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE phase = 'given_up' \
          AND valid_until_slot < ?1 AND {which} ORDER BY valid_until_slot LIMIT {MAX_ROWS})",
         before
     )

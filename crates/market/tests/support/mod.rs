@@ -251,7 +251,7 @@ pub fn without_echoes(header: &str) -> String {
 pub fn out_of_step(db: &Sqlite) -> String {
     const SQL: &str = "
       WITH reservable AS (SELECT key AS tx_in, tx_id, block_time_ms AS spent_at_ms FROM outbox, json_each(reserves)
-        WHERE state IN ('claimed', 'submitted') OR state = 'included' AND value = 0)
+        WHERE phase = 'open' OR state = 'included' AND value = 0)
       SELECT 'escrow ' || e.purchase_id AS what FROM escrows e LEFT JOIN newest_steps n ON n.purchase_id = e.purchase_id
       WHERE (e.utxo, e.datum, e.locked_lovelace, e.result_hash, e.creator_due)
         IS NOT (n.utxo, n.datum, n.locked_lovelace, n.result_hash, n.creator_due)

@@ -52,7 +52,13 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let Some(first) = planned.first() else { return Ok(vec![]) };
         let Some((kind, _)) = step(&first.judged) else { return Ok(vec![]) };
         let purpose = purpose(&first.escrow.utxo.reference);
-        let refused = match self.built(deployment, &planned, key, platform).await {
+        let mut built = self.built(deployment, &planned, key, platform).await;
+        if matches!(built, Err(DraftError::Refused(_))) {
+            let (database, chain, now) = (self.ports.database, self.ports.chain, self.ports.now);
+            platform.read_again(database, chain, self.view.tip.slot, now).await?;
+            built = self.built(deployment, &planned, key, platform).await;
+        }
+        let refused = match built {
             Ok(built) => {
                 let acts_on = planned.iter().map(|planned| planned.judged.due.purchase).collect();
                 let new = NewEntry { acts_on, ..NewEntry::built(kind, purpose, platform.address, &built) };
@@ -77,14 +83,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 self.unposted.retain(|purchase, _| !done.iter().any(|judged| judged.due.purchase == *purchase))
             }
             (Some(error), [alone]) => self.fail(alone, &error).await?,
-            (Some(error), _) => {
-                let named: Vec<Judged> = cases.extract_if(.., |judged| error.names(&judged.due.utxo)).collect();
-                for judged in &named {
-                    self.fail(judged, &error).await?;
-                }
-                let halves = if named.is_empty() { cases.len().div_ceil(2) } else { cases.len() };
-                let second = cases.split_off(halves);
-                return Ok([cases, second].into_iter().filter(|cases| !cases.is_empty()).collect());
+            (Some(_), several) => {
+                let second = cases.split_off(several.len().div_ceil(2));
+                return Ok(vec![cases, second]);
             }
         }
         Ok(vec![])
@@ -176,10 +177,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         if built.as_ref().is_err_and(DraftError::wants_more_of_the_wallet) && platform.spend_change() {
             built = build(platform).await;
         }
-        match built {
-            Err(DraftError::Refused(reason)) if platform.drop_named(&reason) => build(platform).await,
-            built => built,
-        }
+        built
     }
 }
 
