@@ -17,7 +17,7 @@ use escrow::Action;
 use market::{
     ListingId,
     actions::{ActionDraft, ActionError, NoEscrow},
-    checkout::{self, DraftError, DraftOrder, PaymentDraft},
+    checkout::{self, DraftOrder, PaymentDraft, PaymentDraftError},
     cip30::{Cip30Wallet, WalletDescription},
 };
 use serde_json::json;
@@ -110,7 +110,9 @@ async fn payment(app: &App, id: ListingId, body: WalletBody<NewPaymentDraft>) ->
     let order = DraftOrder { terms: &terms, mode, nonce: edge::random()?, clock, commitment };
     let draft =
         checkout::draft(&app.methods()?.options(), &order, &wallet, &parameters).map_err(|error| match error {
-            DraftError::Offer(_) | DraftError::CannotPay(_) => ApiError::from(Fault::in_making("draft")(error)),
+            PaymentDraftError::Offer(_) | PaymentDraftError::CannotPay(_) => {
+                ApiError::from(Fault::in_making("draft")(error))
+            }
             error => ErrorAnswer::bad_request(error).into(),
         })?;
     if check_inputs == Some(true) && !is_unspent(&chain, &draft.nonce).await {

@@ -25,10 +25,10 @@ use cardano::{
     Address, ContentHash, KeyHash, Lovelace, TxHash, chain::Chain, evaluation::Evaluate, keys::SignEd25519,
     slots::Millis,
 };
-pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
+pub use draft::{DraftOrder, PaymentDraft, PaymentDraftError, draft};
 pub use errors::{BuyError, NotRead, PayError, Unavailable};
 use outbox::{Decision, EntryState, Provenance, Sleep, Trust};
-pub use pay::Paid;
+pub use pay::PaidContent;
 pub use presented::{Presentation, Presented};
 pub use redeliver::{OwnPurchase, Redelivered};
 use sql::{Database, DatabaseError};
@@ -78,13 +78,13 @@ pub struct Checkout<'a, D, C, V, Z, K> {
 }
 
 /// State of a buyer's failed payments for a listing, according to the chain.
-enum EarlierPayments {
+enum FailedPayments {
     /// No block includes one of the payments. This number of them could still be included.
-    NotFound(usize),
+    NotIncluded(usize),
     /// A block includes one of the payments, or some can no longer be included. The claim must be decided again.
-    Found,
+    Changed,
     /// A node's mempool contains the failed payment with this id.
-    Waiting(TxHash),
+    InMempool(TxHash),
     /// There are more failed payments than can be looked up at once. Contains the id of the last one that was looked
     /// up.
     TooMany(TxHash),
@@ -121,14 +121,14 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Moment { now_ms: self.clock, slots: api_types::SLOTS }
     }
 
-    /// Looks up a buyer's failed payments for a listing on the chain, except those of the service wallet `wallet` that
-    /// the next payment will conflict with anyway.
-    async fn check_earlier_payments(
+    /// Looks up a buyer's failed payments for a listing, except those that conflict with the next payment of this
+    /// wallet.
+    async fn look_up_failed_payments(
         &self,
         listing: &ListingId,
         buyers: &[KeyHash],
         wallet: Option<&Address>,
-    ) -> Result<EarlierPayments, Unavailable> {
+    ) -> Result<FailedPayments, Unavailable> {
         let failed = payment::unresolved(listing, buyers, wallet, self.now);
         let records = self.database.fetch(failed).await?;
         let (count, checked) = (records.len(), records.get(..MAX_CHECKED).unwrap_or(&records));
@@ -142,15 +142,15 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
         let (included, never_included) = self.find_included(checked).await?;
         if included.is_some() {
-            return Ok(EarlierPayments::Found);
+            return Ok(FailedPayments::Changed);
         }
         if let Some(tx) = waiting {
-            return Ok(EarlierPayments::Waiting(tx));
+            return Ok(FailedPayments::InMempool(tx));
         }
         Ok(match (checked.last(), count > checked.len()) {
-            (Some(last), true) if never_included == 0 => EarlierPayments::TooMany(last.entry.tx),
-            (_, true) => EarlierPayments::Found,
-            (_, false) => EarlierPayments::NotFound(count.saturating_sub(never_included)),
+            (Some(last), true) if never_included == 0 => FailedPayments::TooMany(last.entry.tx),
+            (_, true) => FailedPayments::Changed,
+            (_, false) => FailedPayments::NotIncluded(count.saturating_sub(never_included)),
         })
     }
 

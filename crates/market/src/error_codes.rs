@@ -6,7 +6,7 @@ use x402_cardano::{Refusal, settlement::NotSettled, wire::sign_in_with_x::SignIn
 use crate::{
     actions::{ActionError, NoEscrow},
     catalogue::QuotaExceeded,
-    checkout::{BuyError, DraftError, NotRead, PayError, Unavailable},
+    checkout::{BuyError, NotRead, PayError, PaymentDraftError, Unavailable},
     cip30::InvalidWallet,
     limits::SpendRefused,
     proof::ProofError,
@@ -110,7 +110,7 @@ impl From<BuyError> for Error {
             BuyError::Pending(_) | BuyError::NoResult(_) | BuyError::Unconfirmed(_) => {
                 (ErrorCode::PaymentPending, None)
             }
-            BuyError::EarlierUnresolved(_) => (ErrorCode::EarlierPaymentUnresolved, None),
+            BuyError::Unresolved(_) => (ErrorCode::EarlierPaymentUnresolved, None),
             BuyError::Unavailable(unavailable) => (Self::from(unavailable.clone()).code, None),
         };
         Self { field: field.map(str::to_owned), ..Self::new(code, error) }
@@ -129,15 +129,15 @@ impl From<NotRead> for Error {
     }
 }
 
-impl From<DraftError> for Error {
-    fn from(error: DraftError) -> Self {
+impl From<PaymentDraftError> for Error {
+    fn from(error: PaymentDraftError) -> Self {
         let (code, field) = match &error {
-            DraftError::NotOffered(_) => (ErrorCode::NotOffered, Some("mode")),
-            DraftError::OwnListing => (ErrorCode::OwnListing, None),
-            DraftError::Insufficient { .. } => (ErrorCode::InsufficientFunds, None),
-            DraftError::Scattered { .. } => (ErrorCode::WalletScattered, None),
-            DraftError::Build(_) => (ErrorCode::CannotBuild, Some("utxos")),
-            DraftError::Offer(_) | DraftError::CannotPay(_) => (ErrorCode::Internal, None),
+            PaymentDraftError::NotOffered(_) => (ErrorCode::NotOffered, Some("mode")),
+            PaymentDraftError::OwnListing => (ErrorCode::OwnListing, None),
+            PaymentDraftError::Insufficient { .. } => (ErrorCode::InsufficientFunds, None),
+            PaymentDraftError::Scattered { .. } => (ErrorCode::WalletScattered, None),
+            PaymentDraftError::Build(_) => (ErrorCode::CannotBuild, Some("utxos")),
+            PaymentDraftError::Offer(_) | PaymentDraftError::CannotPay(_) => (ErrorCode::Internal, None),
         };
         Self { field: field.map(str::to_owned), ..Self::new(code, error) }
     }

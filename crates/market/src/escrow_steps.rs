@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// An included transaction whose scripts succeeded.
-pub(crate) struct Found {
+pub(crate) struct IncludedTx {
     pub utxos: TransactionUtxos,
     pub height: u64,
     /// Time of the including block, POSIX ms.
@@ -114,7 +114,7 @@ pub(crate) struct Steps {
     /// Statements to write, grouped by the transaction whose steps they record.
     pub statements: Vec<Vec<Write>>,
     /// Outbox entries that can no longer be included, each paired with the transaction that spent one of its inputs.
-    superseded: Vec<(TxHash, TxHash)>,
+    conflicts: Vec<(TxHash, TxHash)>,
     recorded: Recorded,
 }
 
@@ -140,7 +140,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     pub async fn follow(&self, from: &TxRef, recorded: &mut Recorded) -> Result<Spending, OutboxError> {
         let Some(output) = self.chain.output(from).await? else { return Ok(Spending::Unknown) };
         let Some(by) = output.spent_by else { return Ok(Spending::Unspent) };
-        let Some(found) = self.found(&by, recorded).await? else { return Ok(Spending::Unknown) };
+        let Some(found) = self.read_included(&by, recorded).await? else { return Ok(Spending::Unknown) };
         // A later era may add a field with inputs that this code does not decode.
         if !found.utxos.spent.contains(from) {
             recorded.alarms.push(unreadable(&by, &"it does not name the output that it spent"));
@@ -151,7 +151,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     }
 
     /// Reads a transaction that spent an escrow. `None` if the provider does not know it or it cannot be decoded.
-    async fn found(&self, tx: &TxHash, recorded: &mut Recorded) -> Result<Option<Found>, OutboxError> {
+    async fn read_included(&self, tx: &TxHash, recorded: &mut Recorded) -> Result<Option<IncludedTx>, OutboxError> {
         let own = self.database.fetch(by_id(tx)).await?;
         let cbor = match own {
             Some(entry) if !entry.cbor.is_empty() => entry.cbor,
@@ -169,18 +169,18 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
             }
         };
         let block = self.chain.inclusion_of(tx).await?.filter(|block| block.valid && knows(&self.tip, block));
-        Ok(block.map(|block| Found { utxos, height: block.height, time_ms: block.time_ms }))
+        Ok(block.map(|block| IncludedTx { utxos, height: block.height, time_ms: block.time_ms }))
     }
 
     /// Records the effects of these transactions on our escrows, in block order.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
-    pub async fn record(&self, found: Vec<Found>) -> Result<Recorded, DatabaseError> {
-        let Steps { statements, superseded, mut recorded } = self.steps(found).await?;
+    pub async fn record(&self, found: Vec<IncludedTx>) -> Result<Recorded, DatabaseError> {
+        let Steps { statements, conflicts, mut recorded } = self.steps(found).await?;
         recorded.notes.extend(write_each(self.database, statements).await);
         let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
-        for (tx, by) in superseded {
+        for (tx, by) in conflicts {
             if outbox.give_up_conflicting(&tx, &by).await? {
                 recorded.notes.push(format!("{tx} conflicts with {by}, which was included first"));
             }
@@ -192,7 +192,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     ///
     /// # Errors
     /// Returns an error if the database query failed.
-    pub async fn steps(&self, mut found: Vec<Found>) -> Result<Steps, DatabaseError> {
+    pub async fn steps(&self, mut found: Vec<IncludedTx>) -> Result<Steps, DatabaseError> {
         let mut steps = Steps::default();
         found.sort_by_key(|found| found.height);
         let inputs: Vec<String> = found.iter().flat_map(|found| &found.utxos.spent).map(ToString::to_string).collect();
@@ -213,8 +213,8 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
             let (mut payouts, mut statements) = (Payouts::of(&found.utxos.made), vec![]);
             for watched in spent {
                 steps.recorded.steps = steps.recorded.steps.saturating_add(1);
-                let superseded = watched.spenders.iter().filter(|tx| **tx != found.utxos.id);
-                steps.superseded.extend(superseded.map(|tx| (*tx, found.utxos.id)));
+                let conflicts = watched.spenders.iter().filter(|tx| **tx != found.utxos.id);
+                steps.conflicts.extend(conflicts.map(|tx| (*tx, found.utxos.id)));
                 let (statement, next) = self.step_from(watched, found, &mut payouts, &mut steps.recorded);
                 statements.push(statement);
                 // The escrow's new output replaces the old one.
@@ -232,7 +232,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     fn step_from(
         &self,
         watched: OpenEscrow,
-        found: &Found,
+        found: &IncludedTx,
         payouts: &mut Payouts<'_>,
         recorded: &mut Recorded,
     ) -> (Write, Option<OpenEscrow>) {
@@ -264,7 +264,13 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     /// Builds the statement that inserts a step of an escrow with the escrow's status after it, and whether the creator
     /// was paid. It inserts nothing if another step was recorded in the meantime, or if a rollback was recorded since
     /// the transaction was read. The block of a transaction of the service is taken from its outbox entry.
-    fn step(&self, after: &OpenEscrow, found: &Found, from: &TxRef, (status, creator_paid): (Status, bool)) -> Write {
+    fn step(
+        &self,
+        after: &OpenEscrow,
+        found: &IncludedTx,
+        from: &TxRef,
+        (status, creator_paid): (Status, bool),
+    ) -> Write {
         let Escrow { utxo, datum } = &after.escrow;
         let continues_as = Some(utxo.reference).filter(|now| now != from);
         sql::write!(

@@ -186,7 +186,7 @@ pub fn unresolved(
 }
 
 /// Builds the query that reads the payments of a service wallet for a listing that failed within the last hour,
-/// oldest first ([`outbox::Earlier`]).
+/// oldest first ([`outbox::Replacement`]).
 pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \

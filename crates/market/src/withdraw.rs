@@ -15,7 +15,7 @@ use cardano::{
 };
 use outbox::{
     Attempt, Decision, Entry, EntryState, Kind, NewEntry, Next, NoPause, Outbox, OutboxError, RetryPolicy, Sent, Trust,
-    WalletSnapshot, open, overdue,
+    VALID_SLOTS, WalletSnapshot, open, overdue,
 };
 use sql::{Database, DatabaseError};
 
@@ -27,8 +27,6 @@ use crate::{
 
 /// Amount that stays in the service wallet, for the network fees of later purchases.
 pub const RESERVE: Lovelace = Lovelace::from_ada(2);
-/// Validity of a withdrawal in seconds.
-const VALID_SECONDS: u64 = 240;
 /// Retries of a withdrawal at once, up to three times, if another payment of the wallet spent an input first.
 const RETRIES: RetryPolicy<'_, NoPause> = RetryPolicy { sleep: &NoPause, pauses: &[0; 3] };
 
@@ -143,7 +141,7 @@ impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
         let none = BTreeSet::new();
         let from = Wallet { address: self.wallet, utxos: &utxos, reserved: &none };
         let slot = api_types::SLOTS.slot_at(self.now).unwrap_or(0).max(self.tip.slot);
-        let validity = Validity { from: None, until: slot.saturating_add(VALID_SECONDS) };
+        let validity = Validity { from: None, until: slot.saturating_add(VALID_SLOTS) };
         match sweep(&from, self.owner, RESERVE, validity, &parameters) {
             Ok(Sweep { draft, .. }) => draft.sign(&[self.key]).map_err(WithdrawError::Build),
             Err(BuildError::NothingToSweep { .. } | BuildError::Insufficient { .. }) => {

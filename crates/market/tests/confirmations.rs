@@ -120,7 +120,7 @@ impl World {
             schedule: &[],
             ..checkout(&sales.db, &sales.ledger, &sleep, &contents, &[], sales.now())
         };
-        let paid = |paid: Result<market::checkout::Paid, PayError>| match paid {
+        let paid = |paid: Result<market::checkout::PaidContent, PayError>| match paid {
             Ok(paid) => {
                 let told = paid.settlement.extra.unwrap();
                 assert_eq!(told.status, SettlementStatus::Confirmed);

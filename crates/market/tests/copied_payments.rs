@@ -25,7 +25,7 @@ use futures_lite::future::{block_on, poll_once};
 use market::{
     DeliveryMode, ListingId,
     catalogue::{self, ListingTerms},
-    checkout::{Checkout, Order, Paid, PayError, Presented},
+    checkout::{Checkout, Order, PaidContent, PayError, Presented},
     contents::InDatabase,
 };
 use outbox::{Decision, EntryState, Provenance};
@@ -163,7 +163,7 @@ fn pays(terms: &ListingTerms, method: &DefaultMethod, coin: Utxo, until: u64) ->
 }
 
 /// A pending request.
-type Asking<'a> = Pin<Box<dyn Future<Output = Result<Paid, PayError>> + 'a>>;
+type Asking<'a> = Pin<Box<dyn Future<Output = Result<PaidContent, PayError>> + 'a>>;
 
 fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
     block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
@@ -623,7 +623,7 @@ fn a_buyer_who_retries_with_a_spent_output_behind_a_lagging_provider_pays_once()
 
 /// A payment that its payer submits for another listing of the same seller, presented by a thief for one that is
 /// theirs.
-fn another_copy(world: &World) -> Result<Paid, PayError> {
+fn another_copy(world: &World) -> Result<PaidContent, PayError> {
     let header: serde_json::Value = serde_json::from_slice(&STANDARD.decode(&world.another).unwrap()).unwrap();
     let cbor = STANDARD.decode(header.pointer("/payload/transaction").unwrap().as_str().unwrap()).unwrap();
     assert!(world.provider.ledger.add_to_mempool(Tx::new(cbor, world.built.facts.valid_until_slot)));
@@ -650,7 +650,7 @@ fn a_copy_of_another_payment_opens_nothing_that_its_payer_is_paying_for() {
 }
 
 /// Like [`another_copy`], with the thief's own `payment-identifier`, and repeated a minute later.
-fn named_copy(world: &World) -> [Result<Paid, PayError>; 2] {
+fn named_copy(world: &World) -> [Result<PaidContent, PayError>; 2] {
     let mut header: serde_json::Value = serde_json::from_slice(&STANDARD.decode(&world.another).unwrap()).unwrap();
     let cbor = STANDARD.decode(header.pointer("/payload/transaction").unwrap().as_str().unwrap()).unwrap();
     *header.pointer_mut("/extensions").unwrap() =

@@ -24,7 +24,7 @@ use cardano::{
 use market::{
     DeliveryMode,
     catalogue::{self, ListingTerms},
-    checkout::{Checkout, Paid, PayError, Presented},
+    checkout::{Checkout, PaidContent, PayError, Presented},
     contents::InDatabase,
     result_poster::Seller,
 };
@@ -90,7 +90,7 @@ impl World {
         (built, STANDARD.encode(header.to_string()))
     }
 
-    fn pay(&self, header: &str, proven: Option<Address>) -> Result<Paid, PayError> {
+    fn pay(&self, header: &str, proven: Option<Address>) -> Result<PaidContent, PayError> {
         self.provider.ledger.calls.set(0);
         let now = self.provider.ledger.tip().time_ms;
         block(

@@ -23,7 +23,7 @@ use cardano::{
 use market::{
     DeliveryMode,
     catalogue::ListingTerms,
-    checkout::{DraftError, DraftOrder, PaymentDraft, draft},
+    checkout::{DraftOrder, PaymentDraft, PaymentDraftError, draft},
     cip30::{Cip30Wallet, InvalidWallet, MAX_SPENT, MAX_TOKENS, MAX_UTXOS, WalletDescription},
 };
 use pallas_codec::minicbor::Encoder;
@@ -67,7 +67,7 @@ fn terms(modes: &[DeliveryMode]) -> ListingTerms {
     }
 }
 
-fn drafted(mode: DeliveryMode, wallet: &Cip30Wallet) -> Result<PaymentDraft, DraftError> {
+fn drafted(mode: DeliveryMode, wallet: &Cip30Wallet) -> Result<PaymentDraft, PaymentDraftError> {
     committing(mode, wallet, None)
 }
 
@@ -75,7 +75,7 @@ fn committing(
     mode: DeliveryMode,
     wallet: &Cip30Wallet,
     commitment: Option<Commitment>,
-) -> Result<PaymentDraft, DraftError> {
+) -> Result<PaymentDraft, PaymentDraftError> {
     let (instant, protected) = methods();
     let ways: [(DeliveryMode, &dyn PaymentMethod); 2] =
         [(DeliveryMode::Instant, &instant), (DeliveryMode::Protected, &protected)];
@@ -170,7 +170,7 @@ fn a_draft_spends_no_more_tokens_than_a_paywall_looks_up() {
     // Change with so many tokens needs more than one of these outputs leaves, and both have too many.
     let heavy = |ada| wallet(vec![laden(1, ada), laden(2, ada), utxo(3, 0, 1, 1_500_000, &[])]);
     let draft = drafted(DeliveryMode::Instant, &heavy(15));
-    assert!(matches!(draft, Err(DraftError::Scattered { .. })), "{draft:?}");
+    assert!(matches!(draft, Err(PaymentDraftError::Scattered { .. })), "{draft:?}");
     let enough = heavy(30);
     judge(DeliveryMode::Instant, &drafted(DeliveryMode::Instant, &enough).unwrap(), &enough);
 }
@@ -200,14 +200,14 @@ proptest! {
         let wallet = wallet(utxos);
         match drafted(mode, &wallet) {
             Ok(draft) => judge(mode, &draft, &wallet),
-            Err(DraftError::Insufficient { missing, wallet: to }) => {
+            Err(PaymentDraftError::Insufficient { missing, wallet: to }) => {
                 prop_assert_eq!(to, home(1));
                 let mut topped = wallet.clone();
                 topped.utxos.push(utxo(999, 0, 1, missing.get().max(1_000_000), &[]));
                 let draft = drafted(mode, &topped);
-                prop_assert!(!matches!(draft, Err(DraftError::Insufficient { .. })), "{draft:?}");
+                prop_assert!(!matches!(draft, Err(PaymentDraftError::Insufficient { .. })), "{draft:?}");
             }
-            Err(DraftError::Scattered { .. }) => {
+            Err(PaymentDraftError::Scattered { .. }) => {
                 let sources: BTreeSet<TxHash> = wallet.utxos.iter().map(|utxo| utxo.reference.tx).collect();
                 prop_assert!(sources.len() > MAX_INPUT_TRANSACTIONS || wallet.utxos.len() > MAX_SPENT);
             }
@@ -331,9 +331,9 @@ fn a_refused_draft_says_what_is_missing() {
     let poor = error(vec![utxo(1, 0, 1, 3_000_000, &[])]).to_string();
     assert!(poor.starts_with("not enough tADA in the wallet: 5."), "{poor}");
     let seller = error(vec![utxo(1, 0, 201, 50_000_000, &[])]);
-    assert_eq!(seller, DraftError::OwnListing);
+    assert_eq!(seller, PaymentDraftError::OwnListing);
     let dust: Vec<Utxo> = (0..40).map(|tx| utxo(tx, 0, 1, 400_000, &[])).collect();
-    assert!(matches!(error(dust), DraftError::Scattered { .. }));
+    assert!(matches!(error(dust), PaymentDraftError::Scattered { .. }));
     // The same amount in outputs of few transactions is accepted.
     let gathered: Vec<Utxo> = (0..24).map(|index| utxo(index % 4, index, 1, 400_000, &[])).collect();
     let wallet = wallet(gathered);

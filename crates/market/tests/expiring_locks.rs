@@ -20,7 +20,7 @@ use cardano::{
 use market::{
     DeliveryMode,
     catalogue::{self, ListingTerms},
-    checkout::{Checkout, Paid, PayError, Presented},
+    checkout::{Checkout, PaidContent, PayError, Presented},
     contents::InDatabase,
     result_poster::Seller,
 };
@@ -33,7 +33,7 @@ use x402_cardano::{
 };
 
 /// Submits a lock that is valid for this many further slots.
-fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
+fn pays(sales: &Sales, slots: u64) -> Result<PaidContent, PayError> {
     let policy = ConfirmationPolicy::new(0).unwrap();
     let seller = sales.platform.seller.clone();
     let method =

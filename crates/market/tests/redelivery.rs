@@ -33,7 +33,7 @@ use escrow::Action;
 use market::{
     DeliveryMode,
     catalogue::{self, ListingTerms},
-    checkout::{Checkout, Paid, PayError, Presented, Redelivered, Unavailable},
+    checkout::{Checkout, PaidContent, PayError, Presented, Redelivered, Unavailable},
     claim::Claim,
     contents::InDatabase,
     transitions,
@@ -214,7 +214,7 @@ pub fn presents_another(
     coin: &Utxo,
     confirmations: u64,
     meanwhile: &dyn Fn(),
-) -> Result<Paid, PayError> {
+) -> Result<PaidContent, PayError> {
     let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
     let terms: ListingTerms =
         block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();

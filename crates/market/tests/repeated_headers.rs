@@ -16,7 +16,7 @@ use cardano::ContentHash;
 use market::{
     ListingId, PortError,
     catalogue::{self, ListingTerms},
-    checkout::{Paid, PayError, Presented, Unavailable},
+    checkout::{PaidContent, PayError, Presented, Unavailable},
     claim::Claim,
     contents::InDatabase,
     transitions,
@@ -62,7 +62,7 @@ fn pay(
     header: &str,
     clock: u64,
     meanwhile: &dyn Fn(),
-) -> Result<Paid, PayError> {
+) -> Result<PaidContent, PayError> {
     ledger.calls.set(0);
     block(checkout(db, ledger, &Meanwhile(meanwhile, Cell::new(false)), &InDatabase(db), &[], clock).pay(
         terms,

@@ -15,7 +15,7 @@ use cardano::{
 use market::{
     DeliveryMode,
     catalogue::{self, ListingTerms},
-    checkout::{Paid, PayError, Presented},
+    checkout::{PaidContent, PayError, Presented},
     contents::InDatabase,
 };
 use serde_json::{Map, Value, json};
@@ -92,7 +92,7 @@ impl World {
         );
     }
 
-    fn pay(&self, terms: &ListingTerms, header: &str) -> Result<Paid, PayError> {
+    fn pay(&self, terms: &ListingTerms, header: &str) -> Result<PaidContent, PayError> {
         let now = self.provider.ledger.tip().time_ms;
         let presented = Presented::read(header, "network", Some(&request(terms)))?;
         block(
@@ -116,7 +116,7 @@ fn request(terms: &ListingTerms) -> RequestDigest {
     RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] }).unwrap()
 }
 
-fn code(paid: Result<Paid, PayError>) -> String {
+fn code(paid: Result<PaidContent, PayError>) -> String {
     match paid {
         Err(PayError::Refused(refusal)) => refusal.code().to_owned(),
         other => format!("{other:?}"),

@@ -28,7 +28,7 @@ use market::{
     DeliveryMode,
     account::{self, Account},
     catalogue::{self, ListingTerms},
-    checkout::{BuyError, Checkout, Order, Paid, PayError, Presented, Redelivered, Unavailable},
+    checkout::{BuyError, Checkout, Order, PaidContent, PayError, Presented, Redelivered, Unavailable},
     contents::InDatabase,
 };
 use serde_json::json;
@@ -110,11 +110,11 @@ impl World {
     }
 
     /// `GET /listings/{id}/unlock` with a payment signed by the owner's own wallet.
-    fn own_wallet(&self, mines: bool, proven: Option<Address>) -> Result<Paid, PayError> {
+    fn own_wallet(&self, mines: bool, proven: Option<Address>) -> Result<PaidContent, PayError> {
         self.own_wallet_with(&self.coins[..1], mines, proven)
     }
 
-    fn own_wallet_with(&self, coins: &[Utxo], mines: bool, proven: Option<Address>) -> Result<Paid, PayError> {
+    fn own_wallet_with(&self, coins: &[Utxo], mines: bool, proven: Option<Address>) -> Result<PaidContent, PayError> {
         let key = person(1);
         assert_eq!(key.enterprise_address().to_string(), self.account.owner);
         let plan = TxPlan {

@@ -24,7 +24,7 @@ use cardano::{
 use market::{
     DeliveryMode,
     catalogue::{self, ListingTerms},
-    checkout::{Checkout, Paid, PayError, PaymentOption, Presented},
+    checkout::{Checkout, PaidContent, PayError, PaymentOption, Presented},
     contents::{Contents, ContentsError, InDatabase},
     result_poster::Seller,
     transitions,
@@ -136,11 +136,11 @@ impl World {
     }
 
     /// The payer's request; `mines` tells whether a block is made while it waits.
-    fn pay(&self, mines: bool) -> Result<Paid, PayError> {
+    fn pay(&self, mines: bool) -> Result<PaidContent, PayError> {
         self.pay_with(mines, true, 0)
     }
 
-    fn pay_with(&self, mines: bool, posts: bool, confirmations: u64) -> Result<Paid, PayError> {
+    fn pay_with(&self, mines: bool, posts: bool, confirmations: u64) -> Result<PaidContent, PayError> {
         let meanwhile = || {
             self.slept.set(self.slept.get() + 1);
             if mines {

@@ -265,7 +265,7 @@ fn a_forwarded_payment_is_owned_once_confirmed_after_many_refusals() {
         world.provider.submit_outcome.set(SubmitOutcome::Answered);
         let refused = (1..=tries).filter(|second| match world.buy_at(0, *second) {
             Err(BuyError::Ledger(_)) => true,
-            Err(BuyError::EarlierUnresolved(_)) => false,
+            Err(BuyError::Unresolved(_)) => false,
             other => panic!("{other:?}"),
         });
         assert_eq!(refused.count(), usize::try_from(tries.min(8)).unwrap(), "no more rows within seconds");
@@ -285,7 +285,7 @@ fn a_buyer_refused_many_times_without_cause_buys_soon_after() {
     for second in (0..1_800).step_by(2) {
         match world.buy_at(0, second) {
             Err(BuyError::Ledger(_)) => refused += 1,
-            Err(BuyError::EarlierUnresolved(_)) => {}
+            Err(BuyError::Unresolved(_)) => {}
             other => panic!("{other:?}"),
         }
         world.provider.ledger.mempool.borrow_mut().clear();
@@ -358,7 +358,7 @@ fn an_input_reserved_by_a_refused_payment_does_not_block_the_earlier_payment() {
     assert!(matches!(world.buy(1), Err(BuyError::Pending(_))));
     world.provider.submit_outcome.set(SubmitOutcome::Answered);
     let again = world.buy(0);
-    assert!(matches!(again, Err(BuyError::EarlierUnresolved(tx)) if tx == world.first()), "{again:?}");
+    assert!(matches!(again, Err(BuyError::Unresolved(tx)) if tx == world.first()), "{again:?}");
     world.mine();
     assert_eq!(world.paid(0), 1);
 }
@@ -372,7 +372,7 @@ fn two_concurrent_purchases_pay_each_listing_once() {
     assert!(block(futures_lite::future::poll_once(&mut other)).is_none());
     world.provider.submit_outcome.set(SubmitOutcome::Answered);
     let again = world.buy(0);
-    assert!(matches!(again, Err(BuyError::EarlierUnresolved(tx)) if tx == world.first()), "{again:?}");
+    assert!(matches!(again, Err(BuyError::Unresolved(tx)) if tx == world.first()), "{again:?}");
     assert!(matches!(block(other), Err(BuyError::Ledger(_))));
     world.mine();
     assert_eq!(world.paid(0), 1);

@@ -21,16 +21,16 @@
 //! An entry is given up only when its transaction can no longer be included: the ledger rejected the only attempt, a
 //! block has a conflicting transaction, or the validity interval has ended. A plain payment that others submitted is
 //! given up when a block has it, because its payer must sign for it. A provider's rejection may be wrong, so the next
-//! entry for the same purpose must conflict with the ones that were given up ([`Earlier`]). Attempts are counted in the
+//! entry for the same purpose must conflict with the ones that were given up ([`Replacement`]). Attempts are counted in the
 //! database, so that no two requests take theirs for the only one.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 mod decide;
 mod drive;
-mod earlier;
 mod entry;
 mod news;
+mod replacement;
 mod send;
 mod statements;
 mod wallet;
@@ -40,15 +40,15 @@ pub use decide::{
     Trust, decide,
 };
 pub use drive::{Hook, Outbox, OutboxError, PollPolicy, Sleep, TxStatus, WaitOutcome, unless_chain_fails};
-pub use earlier::Earlier;
 pub use entry::{ENTRY, Entry, EntryState, Guard, Kind, NewEntry, Provenance};
 pub use news::NewBlocks;
+pub use replacement::Replacement;
 pub use send::{Attempt, Next, NoPause, RetryPolicy, Sent};
 pub use statements::{
     MAX_GIVEN_UP, by_id, change, give_up, given_up_for, live_for, mark_block_on_chain, mark_never_included, open,
     open_of_kinds, overdue, recheck, rechecked, to_recheck, write_down,
 };
-pub use wallet::{MAX_LAG_MS, MAX_LATE_MS, SnapshotQuery, WalletSnapshot, snapshot};
+pub use wallet::{MAX_LAG_MS, MAX_LATE_MS, MAX_VALID_MS, SnapshotQuery, VALID_SLOTS, WalletSnapshot, snapshot};
 
 /// Tables and triggers of an outbox: the first migration of each database that has one.
 pub const SCHEMA: &str = include_str!("schema.sql");

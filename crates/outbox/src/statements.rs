@@ -73,7 +73,7 @@ pub fn live_for(purpose: &str) -> Read<Option<Entry>> {
     sql::read!("SELECT {ENTRY} FROM outbox WHERE purpose = ?1 AND phase <> 'given_up' LIMIT 1", purpose)
 }
 
-/// Builds the statement that reads the recently refused or expired entries for a purpose ([`crate::Earlier`]), oldest
+/// Builds the statement that reads the recently refused or expired entries for a purpose ([`crate::Replacement`]), oldest
 /// first.
 pub fn given_up_for(purpose: &str, now: Millis) -> Read<Vec<Entry>> {
     sql::read!(

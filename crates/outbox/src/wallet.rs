@@ -27,15 +27,18 @@ use crate::{
 /// Maximum age of the chain state that a provider shows, in ms. Transactions of ours that were included earlier are
 /// assumed to be visible.
 pub const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
-/// Maximum time after recording at which a wallet's transaction may appear in a block, in ms: [`MAX_LAG_MS`] plus the
-/// transaction's validity of less than five minutes.
-pub const MAX_LATE_MS: Millis = MAX_LAG_MS + 5 * 60 * 1_000;
+/// Number of slots from now for which a service wallet's transaction is valid: about a dozen blocks.
+pub const VALID_SLOTS: u64 = 240;
+/// Time in ms within which every recorded transaction ends, because none is valid for longer.
+pub const MAX_VALID_MS: Millis = 5 * 60 * 1_000;
+/// Maximum time after recording at which a wallet's transaction may appear in a block, in ms.
+pub const MAX_LATE_MS: Millis = MAX_LAG_MS + MAX_VALID_MS;
 /// Maximum number of a wallet's recent transactions that are read with their CBOR, so that their change can be spent
 /// before the provider shows it. The change of older transactions is spent once the provider shows it.
 pub(crate) const MAX_SENT: usize = 32;
 /// Maximum number of a wallet's recently refused or expired transactions that are read. The oldest are read first,
 /// because later ones mostly spend the same inputs.
-const MAX_CONTESTED: usize = 32;
+const MAX_FAILED: usize = 32;
 /// Maximum number of parent transactions that are submitted again for one that depends on them.
 const MAX_PARENTS: usize = 16;
 
@@ -51,9 +54,9 @@ pub struct WalletSnapshot {
     pub change: Vec<Utxo>,
     /// Change that a refused or expired transaction spends. Because that transaction may still be included, only the
     /// next transaction for the same purpose may spend the change.
-    pub(crate) contested: Vec<Utxo>,
-    /// `true` if the wallet has submitted a transaction to which no node has answered yet. Its change may soon be
-    /// spendable.
+    pub(crate) spent_by_failed: Vec<Utxo>,
+    /// `true` if a transaction of the wallet was submitted without an answer so far, so that its change may be
+    /// spendable soon.
     pub in_flight: bool,
     /// Accepted transactions that no block is known to include, oldest first, with their CBOR.
     unconfirmed: Vec<(TxHash, Vec<u8>)>,
@@ -73,7 +76,7 @@ pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> SnapshotQuery {
            ORDER BY created_at_ms DESC LIMIT {MAX_SENT}) \
          UNION ALL SELECT * FROM (SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included \
            WHERE wallet = ?1 AND state <> 'included' AND phase = 'given_up' AND created_at_ms > ?2 \
-           ORDER BY created_at_ms LIMIT {MAX_CONTESTED})",
+           ORDER BY created_at_ms LIMIT {MAX_FAILED})",
         wallet,
         since,
         tip_slot.saturating_sub(EXPIRY_GRACE_SLOTS)
@@ -111,7 +114,7 @@ impl WalletSnapshot {
         let broken = || DatabaseError("the CBOR of a wallet's transaction cannot be read".into());
         let mut read = Self { reserved: reserved.into_iter().collect(), ..Self::default() };
         let failed = |entry: &Entry| matches!(entry.state, EntryState::Refused | EntryState::Expired);
-        let (contested, sent): (Vec<_>, Vec<_>) = entries.into_iter().partition(failed);
+        let (failed, sent): (Vec<_>, Vec<_>) = entries.into_iter().partition(failed);
         // Oldest first.
         for entry in sent.into_iter().rev() {
             if entry.state == EntryState::Claimed {
@@ -132,15 +135,15 @@ impl WalletSnapshot {
         }
         // Change that the provider does not show and a given-up transaction spends may have been spent by it, because a
         // provider may forward what it reports as rejected.
-        let mut is_contested = BTreeSet::new();
-        for entry in contested {
-            is_contested.extend(SignedTx::parse(&entry.cbor).map_err(|_| broken())?.inputs);
+        let mut inputs_of_failed = BTreeSet::new();
+        for entry in failed {
+            inputs_of_failed.extend(SignedTx::parse(&entry.cbor).map_err(|_| broken())?.inputs);
         }
         read.change.retain(|utxo| !read.reserved.contains(&utxo.reference));
-        (read.contested, read.change) =
-            read.change.into_iter().partition(|utxo| is_contested.contains(&utxo.reference));
+        (read.spent_by_failed, read.change) =
+            read.change.into_iter().partition(|utxo| inputs_of_failed.contains(&utxo.reference));
         // Once its parent is included, it is either visible or spent.
-        read.in_flight |= read.contested.iter().any(|utxo| read.is_unconfirmed(&utxo.reference));
+        read.in_flight |= read.spent_by_failed.iter().any(|utxo| read.is_unconfirmed(&utxo.reference));
         Ok(read)
     }
 

@@ -13,16 +13,18 @@ use cardano::{
     tx::build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
 };
 use outbox::{
-    Attempt, Earlier, EntryState, Next, Provenance, RetryPolicy, Sent, Sleep, Trust, WalletSnapshot, overdue, snapshot,
+    Attempt, EntryState, Next, Provenance, Replacement, RetryPolicy, Sent, Sleep, Trust, VALID_SLOTS, WalletSnapshot,
+    overdue, snapshot,
 };
 use sql::{Database, DatabaseError};
 use x402_cardano::{
     exact::{Facts, InputState, Moment, Payment, VerifiedPayment, verify_with_facts},
     method::{Offered, PaymentMethod},
+    wire::MAX_TIMEOUT_SECONDS,
 };
 
 use super::{
-    BuyError, Checkout, EarlierPayments, Unavailable, content_missing, method_of,
+    BuyError, Checkout, FailedPayments, Unavailable, content_missing, method_of,
     settle::{PaymentOutcome, Start},
 };
 use crate::{
@@ -34,13 +36,12 @@ use crate::{
     payment, purchase, subject,
 };
 
-/// Validity of a service wallet's payment in seconds, about a dozen blocks. Each attempt adds one second, within
-/// `maxTimeoutSeconds`.
-const VALID_SECONDS: u64 = 230;
 /// Maximum number of times to look again for a purchase that a concurrent request has made.
 const MAX_ROUNDS: u32 = 3;
 /// Maximum number of further attempts if other payments of the wallet spend the inputs first.
 const MAX_RETRIES: u32 = 39;
+// Each attempt is valid for one second more than the last.
+const _: () = assert!(VALID_SLOTS + (MAX_RETRIES as u64) < MAX_TIMEOUT_SECONDS as u64);
 /// Maximum pause between attempts in ms, for a wallet with few tokens. A random part is added.
 const MAX_PAUSE_MS: Millis = 1_000;
 /// Number of tokens in a wallet for which the pauses between attempts grow by one step, because the computation of each
@@ -124,11 +125,11 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Some(WalletBlocked::Any(Blocked::PriceEnded)) => return Err(BuyError::PriceChanged),
             Some(WalletBlocked::Restoring) => return Err(Unavailable::Restoring.into()),
             Some(WalletBlocked::Any(Blocked::Unresolved)) => {
-                match self.check_earlier_payments(&terms.id, &account.keys(), Some(&wallet)).await? {
-                    EarlierPayments::NotFound(count) => checked = count,
-                    EarlierPayments::Found => return Ok(None),
-                    EarlierPayments::Waiting(tx) => return Err(BuyError::Pending(tx)),
-                    EarlierPayments::TooMany(tx) => return Err(BuyError::EarlierUnresolved(tx)),
+                match self.look_up_failed_payments(&terms.id, &account.keys(), Some(&wallet)).await? {
+                    FailedPayments::NotIncluded(count) => checked = count,
+                    FailedPayments::Changed => return Ok(None),
+                    FailedPayments::InMempool(tx) => return Err(BuyError::Pending(tx)),
+                    FailedPayments::TooMany(tx) => return Err(BuyError::Unresolved(tx)),
                 }
             }
             // Overdue or failed payments may return their amounts to the budget. Owners are only asked to approve
@@ -153,10 +154,10 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
         let known = WalletSnapshot::of(&wallet, known)?;
         let replaced = ended.len();
-        let replacement_inputs = match self.outbox().earlier(ended, &known, &utxos, now).await? {
-            Earlier::InBlock(tx) => return Err(BuyError::Pending(tx)),
-            Earlier::Unresolved(tx) => return Err(BuyError::EarlierUnresolved(tx)),
-            Earlier::ReplacementInputs(inputs) => inputs,
+        let replacement_inputs = match self.outbox().replacement(ended, &known, &utxos, now).await? {
+            Replacement::InBlock(tx) => return Err(BuyError::Pending(tx)),
+            Replacement::Unresolved(tx) => return Err(BuyError::Unresolved(tx)),
+            Replacement::Inputs(inputs) => inputs,
         };
         // By the newest block's time, because the quote must be valid when the lock is included.
         let offered = method.offer(&terms.sale(), self.clock.max(tip.time_ms), nonce)?;
@@ -301,7 +302,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let output = output.map_err(|error| BuyError::Terms(error.to_string()))?;
         // Each attempt is a different transaction, even with the same inputs.
         let now_slot = api_types::SLOTS.slot_at(self.checkout.now).unwrap_or(0).max(self.tip.slot);
-        let valid = VALID_SECONDS.saturating_add(u64::try_from(attempt).unwrap_or(0));
+        let valid = VALID_SLOTS.saturating_add(u64::try_from(attempt).unwrap_or(0));
         let until = now_slot.saturating_add(valid).min(output.latest_end_slot);
         let plan = TxPlan {
             outputs: vec![output.output],

@@ -20,6 +20,7 @@ use x402_cardano::{
     exact::{MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS},
     method::{CannotPay, OfferError, Offered, PaymentMethod, PaymentOutput},
     request_commitment::Commitment,
+    wire::MAX_TIMEOUT_SECONDS,
 };
 
 use super::{PaymentOption, method_of};
@@ -30,7 +31,7 @@ use crate::{
 };
 
 /// Validity of a draft in seconds: the `maxTimeoutSeconds` of the terms minus a tolerance for clocks.
-const VALID_SECONDS: u64 = 290;
+const VALID_SECONDS: u64 = MAX_TIMEOUT_SECONDS as u64 - 10;
 /// Generous estimate of a payment's network fee and minimum change together.
 const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);
 
@@ -62,7 +63,7 @@ pub struct PaymentDraft {
 
 /// Reason why a payment cannot be drafted, worded for the API's client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DraftError {
+pub enum PaymentDraftError {
     /// The listing does not allow this mode, or it is not configured.
     #[error("mode: this listing does not offer {}", .0.as_str())]
     NotOffered(DeliveryMode),
@@ -97,11 +98,11 @@ pub fn draft(
     order: &DraftOrder<'_>,
     wallet: &Cip30Wallet,
     parameters: &ProtocolParameters,
-) -> Result<PaymentDraft, DraftError> {
+) -> Result<PaymentDraft, PaymentDraftError> {
     let DraftOrder { terms, mode, nonce, clock, .. } = *order;
-    let method = method_of(options, terms, mode).ok_or(DraftError::NotOffered(mode))?;
+    let method = method_of(options, terms, mode).ok_or(PaymentDraftError::NotOffered(mode))?;
     if wallet.keys().contains(terms.seller_address.payment_key()) {
-        return Err(DraftError::OwnListing);
+        return Err(PaymentDraftError::OwnListing);
     }
     let offered = method.offer(&terms.sale(), clock, nonce)?;
     let drafting = Drafting { method, offered: &offered, order, wallet, parameters };
@@ -122,7 +123,7 @@ pub fn draft(
         change_address: wallet.change,
         change_assets: quantities(&change),
         buyer_address: buyer,
-        valid_until: valid_until.ok_or(DraftError::Build(BuildError::OutOfRange))?,
+        valid_until: valid_until.ok_or(PaymentDraftError::Build(BuildError::OutOfRange))?,
         deadlines: deadlines.map(Into::into),
     };
     let words = words(&summary, deadlines.as_ref(), &change, order);
@@ -187,7 +188,7 @@ struct Payers<'a> {
 impl<'a> Drafting<'a> {
     /// Builds a transaction with a single signature if possible, by the key of the change address or the key with the
     /// largest amount. Otherwise all keys of the wallet pay together.
-    fn cheapest(&self) -> Result<(UnsignedTx, PaymentOutput, Address), DraftError> {
+    fn cheapest(&self) -> Result<(UnsignedTx, PaymentOutput, Address), PaymentDraftError> {
         let mut candidates = self.candidates().into_iter();
         let mut payers = Payers { buyer: self.wallet.change, first: None, utxos: vec![] };
         loop {
@@ -215,11 +216,11 @@ impl<'a> Drafting<'a> {
         home.into_iter().chain(richest).chain(all).collect()
     }
 
-    fn build(&self, payers: &Payers<'_>) -> Result<(UnsignedTx, PaymentOutput), DraftError> {
+    fn build(&self, payers: &Payers<'_>) -> Result<(UnsignedTx, PaymentOutput), PaymentDraftError> {
         let output = self.method.output(self.offered, &payers.buyer, None, self.parameters, &api_types::SLOTS);
         let output = output.map_err(|error| match error {
-            CannotPay::SamePayout => DraftError::OwnListing,
-            error => DraftError::CannotPay(error),
+            CannotPay::SamePayout => PaymentDraftError::OwnListing,
+            error => PaymentDraftError::CannotPay(error),
         })?;
         let slot = api_types::SLOTS.slot_at(self.order.clock).unwrap_or(0);
         let until = slot.saturating_add(VALID_SECONDS).min(output.latest_end_slot);
@@ -238,24 +239,24 @@ impl<'a> Drafting<'a> {
             match build(&plan, &wallet, self.parameters) {
                 Ok(tx) => return Ok((tx, output)),
                 Err(BuildError::Insufficient { missing }) if missing > left => {
-                    return Err(DraftError::Insufficient { missing, wallet: self.wallet.change });
+                    return Err(PaymentDraftError::Insufficient { missing, wallet: self.wallet.change });
                 }
                 Err(BuildError::Insufficient { .. }) => {}
-                Err(error) => return Err(DraftError::Build(error)),
+                Err(error) => return Err(PaymentDraftError::Build(error)),
             }
         }
         let needed = output.output.value.lovelace.checked_add(FEE_AND_CHANGE).unwrap_or(Lovelace::MAX);
-        Err(DraftError::Scattered { needed })
+        Err(PaymentDraftError::Scattered { needed })
     }
 
     /// Returns the input that identifies the payer, and the payer: its owner, or the buyer of the escrow.
-    fn payer(&self, tx: &UnsignedTx, buyer: &Address) -> Result<(TxRef, Address), DraftError> {
+    fn payer(&self, tx: &UnsignedTx, buyer: &Address) -> Result<(TxRef, Address), PaymentDraftError> {
         let inputs = &tx.facts().inputs;
         let owned = self.wallet.utxos.iter().filter(|utxo| key_of(utxo).as_ref() == Some(buyer.payment_key()));
         let spent = owned.filter(|utxo| inputs.contains(&utxo.reference));
         let home = buyer.to_string();
         let named = spent.max_by_key(|utxo| (utxo.address == home, Reverse(utxo.reference)));
-        let broken = DraftError::Build(BuildError::Malformed { what: "the payer's output" });
+        let broken = PaymentDraftError::Build(BuildError::Malformed { what: "the payer's output" });
         let named = named.ok_or_else(|| broken.clone())?;
         let payer = match self.order.mode {
             DeliveryMode::Protected => *buyer,

@@ -210,7 +210,7 @@ pub enum BuyError {
     #[error(
         "an earlier payment for this listing, {0}, failed but may still get into a block: try again in a minute; nothing was paid now, and nothing is paid twice"
     )]
-    EarlierUnresolved(TxHash),
+    Unresolved(TxHash),
     /// The database or the provider failed.
     #[error(transparent)]
     Unavailable(Unavailable),
@@ -225,7 +225,7 @@ impl BuyError {
             Self::Pending(_)
                 | Self::NoResult(_)
                 | Self::Unconfirmed(_)
-                | Self::EarlierUnresolved(_)
+                | Self::Unresolved(_)
                 | Self::SamePurchase
                 | Self::Busy
         )

@@ -14,7 +14,7 @@ use x402_cardano::{
 };
 
 use super::{
-    Checkout, EarlierPayments, PayError, Presented, content_missing,
+    Checkout, FailedPayments, PayError, Presented, content_missing,
     settle::{PaymentOutcome, Start},
 };
 use crate::{
@@ -50,7 +50,7 @@ const RETRY_WINDOW_MS: Millis = 10 * 60_000;
 
 /// A successful payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Paid {
+pub struct PaidContent {
     pub content: String,
     /// Settlement response. It names the transaction that bought the listing for the payer. If this is an earlier
     /// transaction, the presented payment was not submitted.
@@ -149,7 +149,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         terms: &ListingTerms,
         presented: &Presented<'_>,
         proven: Option<Address>,
-    ) -> Result<Paid, PayError> {
+    ) -> Result<PaidContent, PayError> {
         let pay = PayRequest { terms, presented, proven, now: self.now };
         let id = presented.identifier.as_ref().map(|identifier| identifier.id.as_str());
         if let Some(Known { mut record, payload }) =
@@ -204,7 +204,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 
     /// Resumes a payment that was claimed before.
-    async fn resume(&self, pay: &PayRequest<'_>, mut record: PaymentRecord) -> Result<Paid, PayError> {
+    async fn resume(&self, pay: &PayRequest<'_>, mut record: PaymentRecord) -> Result<PaidContent, PayError> {
         pay.ensure_same_listing(&record)?;
         if record.is_refunded() {
             return Err(PayError::Refunded);
@@ -219,7 +219,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         entry: &mut Entry,
         (payer, header): (&Address, &ContentHash),
         start: Start,
-    ) -> Result<Paid, PayError> {
+    ) -> Result<PaidContent, PayError> {
         let ended = match self.settle(entry, pay.terms, start, pay.trust(payer)).await? {
             PaymentOutcome::Included(payment) => {
                 self.ensure_unchanged(pay, header, &payment.record)?;
@@ -227,7 +227,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                 let hash = &pay.terms.content_hash;
                 let content = self.hand_out(released, hash, &entry.tx, payment.content).await?;
                 self.mark_delivered(&payment.record).await;
-                return Ok(Paid { content, settlement });
+                return Ok(PaidContent { content, settlement });
             }
             PaymentOutcome::Pending { submitted } => {
                 Settlement::Pending(submitted.then_some(SettlementEvidence::Mempool))
@@ -310,14 +310,14 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
     /// Resumes the payment of this transaction if an identical request has claimed it in the meantime. Returns `None`
     /// otherwise.
-    async fn resume_equal(&self, pay: &PayRequest<'_>, tx: &TxHash) -> Result<Option<Paid>, PayError> {
+    async fn resume_equal(&self, pay: &PayRequest<'_>, tx: &TxHash) -> Result<Option<PaidContent>, PayError> {
         let record = self.database.fetch(payment::by_tx(tx)).await?;
         let Some(record) = record.filter(|record| record.entry.state != EntryState::Refused) else { return Ok(None) };
         pay.ensure_resumable(&record, false)?;
         self.resume(pay, record).await.map(Some)
     }
 
-    async fn pay_anew(&self, pay: &PayRequest<'_>) -> Result<Paid, PayError> {
+    async fn pay_anew(&self, pay: &PayRequest<'_>) -> Result<PaidContent, PayError> {
         let (price, mode, offered, verified) = self.verified(pay).await?;
         let payer = verified.payer;
         if verified.public {
@@ -358,21 +358,21 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         pay: &PayRequest<'_>,
         new: &mut NewPayment<'_>,
         blocked: Blocked,
-    ) -> Result<Option<Paid>, PayError> {
+    ) -> Result<Option<PaidContent>, PayError> {
         match blocked {
             Blocked::Known => self.resume_equal(pay, &new.tx).await,
             Blocked::Owned { purchase } => self.already_owned(pay, new, &purchase).await,
             // This transaction has not been public, so its sender is the payer of the unconfirmed payment too.
             Blocked::Paying { tx } => self.already_paying(pay, new, &tx).await,
             Blocked::Unresolved => {
-                match self.check_earlier_payments(new.listing_id, &[*new.payer.payment_key()], None).await? {
-                    EarlierPayments::NotFound(checked) => new.checked = checked,
-                    EarlierPayments::Found => {}
-                    EarlierPayments::Waiting(tx) => {
+                match self.look_up_failed_payments(new.listing_id, &[*new.payer.payment_key()], None).await? {
+                    FailedPayments::NotIncluded(checked) => new.checked = checked,
+                    FailedPayments::Changed => {}
+                    FailedPayments::InMempool(tx) => {
                         let pending = Settlement::Pending(Some(SettlementEvidence::Mempool));
                         return Err(not_settled(&pending, &tx, &new.payer));
                     }
-                    EarlierPayments::TooMany(_) => return Err(PayError::TooManyUnresolved),
+                    FailedPayments::TooMany(_) => return Err(PayError::TooManyUnresolved),
                 }
                 Ok(None)
             }
@@ -391,7 +391,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         pay: &PayRequest<'_>,
         new: &NewPayment<'_>,
         purchase: &TxHash,
-    ) -> Result<Option<Paid>, PayError> {
+    ) -> Result<Option<PaidContent>, PayError> {
         self.ensure_not_public(pay, &new.payer).await?;
         let record = self.database.fetch(payment::by_tx(purchase)).await?;
         let owned = record.filter(|record| record.is_purchase() && !record.is_refunded());
@@ -403,7 +403,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
         let (released, settlement) = self.settlement_of(&owned, &new.payer)?;
         let content = self.hand_out(released, &pay.terms.content_hash, purchase, None).await?;
-        Ok(Some(Paid { content, settlement }))
+        Ok(Some(PaidContent { content, settlement }))
     }
 
     /// Delivers the content of the payer's unconfirmed payment once it is included. Returns `None` if the payment
@@ -413,7 +413,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         pay: &PayRequest<'_>,
         new: &NewPayment<'_>,
         other: &TxHash,
-    ) -> Result<Option<Paid>, PayError> {
+    ) -> Result<Option<PaidContent>, PayError> {
         self.ensure_not_public(pay, &new.payer).await?;
         new.name(self.database, other, self.now).await?;
         let Some(record) = self.database.fetch(payment::by_tx(other)).await? else { return Ok(None) };

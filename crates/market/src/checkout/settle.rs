@@ -23,7 +23,7 @@ use super::{Checkout, Unavailable};
 use crate::{
     catalogue::ListingTerms,
     contents::{Contents, MOST_HELD},
-    escrow_steps::{Found, StepRecorder},
+    escrow_steps::{IncludedTx, StepRecorder},
     payment::{self, PaymentRecord},
     purchase,
     release::Unreleased,
@@ -299,7 +299,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let Inclusion { block: hash, height, slot, time_ms, .. } = block;
         let tip = Tip { hash, height, slot, time_ms };
         let recorder = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks: None, seller: None };
-        let steps = recorder.steps(vec![Found { utxos, height, time_ms }]).await?;
+        let steps = recorder.steps(vec![IncludedTx { utxos, height, time_ms }]).await?;
         let steps = steps.statements.concat();
         let hook = |entry: &Entry, decision: &Decision| {
             Ok([transitions::statements(entry, decision)?, steps.clone()].concat())

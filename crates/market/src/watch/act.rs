@@ -16,7 +16,7 @@ use cardano::{
     tx::build::{NewOutput, TxPlan, Validity, build},
 };
 use escrow::Deployment;
-use outbox::{Earlier, EntryState, Guard, Kind, NewEntry, Sent, given_up_for};
+use outbox::{EntryState, Guard, Kind, NewEntry, Replacement, Sent, VALID_SLOTS, given_up_for};
 use serde_json::json;
 use sql::{Database, Write};
 
@@ -40,13 +40,9 @@ const CALLS_TO_ASK: u32 = 4;
 const CALLS_PER_JOB: u32 = 8;
 /// Maximum number of provider calls for an action and a second attempt if the platform's wallet was read before.
 const CALLS_WITH_WALLET: u32 = 4;
-/// Validity of a payout to a creator in slots.
-const PAYOUT_SLOTS: u64 = 240;
 /// SQL query that returns a row if the creator of a purchase is no longer owed a payout, which is then not stored.
 /// Another tick may have rolled back the arbiter's award meanwhile, and pay the share out of the escrow.
 const NOT_OWED: &str = "SELECT 'not owed' WHERE NOT EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?1 ->> '$.purchase' AND creator_due = 1)";
-/// Validity in slots of a transaction that splits the wallet's outputs.
-const SPLIT_SLOTS: u64 = 240;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// Performs tasks as long as calls are left. A task that the provider fails is postponed; if the provider fails
@@ -145,7 +141,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let plan = TxPlan {
             outputs,
             inputs: vec![from],
-            validity: Validity { from: None, until: self.view.tip.slot.saturating_add(SPLIT_SLOTS) },
+            validity: Validity { from: None, until: self.view.tip.slot.saturating_add(VALID_SLOTS) },
             ..TxPlan::default()
         };
         match build(&plan, &platform.wallet(), &platform.parameters).and_then(|draft| draft.sign(&[key])) {
@@ -169,13 +165,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         platform.drop_unshown();
         let purpose = format!("payout:{}", owed.purchase);
         let ended = self.ports.database.fetch(given_up_for(&purpose, self.ports.now)).await?;
-        let inputs = match self.outbox().earlier(ended, &platform.snapshot, &platform.utxos, self.ports.now).await? {
-            Earlier::ReplacementInputs(utxos) => utxos,
-            Earlier::InBlock(tx) => {
+        let inputs = match self.outbox().replacement(ended, &platform.snapshot, &platform.utxos, self.ports.now).await?
+        {
+            Replacement::Inputs(utxos) => utxos,
+            Replacement::InBlock(tx) => {
                 self.report.note(&tx, &"it pays the seller, and the provider does not show its block");
                 return Ok(());
             }
-            Earlier::Unresolved(tx) => {
+            Replacement::Unresolved(tx) => {
                 self.report.note(&tx, &"it may still pay the seller: nothing keeps it out of a block for now");
                 return Ok(());
             }
@@ -184,7 +181,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             outputs: vec![NewOutput::pay(owed.creator, owed.share)],
             auxiliary_data: subject::auxiliary_data(&owed.purchase.to_string()),
             inputs,
-            validity: Validity { from: None, until: self.view.tip.slot.saturating_add(PAYOUT_SLOTS) },
+            validity: Validity { from: None, until: self.view.tip.slot.saturating_add(VALID_SLOTS) },
             ..TxPlan::default()
         };
         let built = build(&plan, &platform.wallet(), &platform.parameters).and_then(|draft| draft.sign(&[key]));

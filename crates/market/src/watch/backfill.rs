@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     contents::Contents,
-    escrow_steps::{Found, knows},
+    escrow_steps::{IncludedTx, knows},
     port_error::PortError,
 };
 
@@ -52,7 +52,7 @@ enum Read {
     /// Nothing to record: the transaction does not concern this service, or can never be decoded.
     Passed,
     /// The transaction concerns an escrow of this service.
-    Found(Box<Found>),
+    Found(Box<IncludedTx>),
     /// The provider does not return the transaction now.
     NotNow,
     /// The tick has too few provider calls left.
@@ -111,7 +111,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     ) -> Result<Option<Place>, PortError> {
         let listed: Vec<&AddressTransaction> = page.iter().chain(&again).collect();
         let mut ours = self.own_entries(&listed).await?;
-        let (mut found, mut marks, mut last): (Vec<Found>, _, _) = (vec![], vec![], None);
+        let (mut found, mut marks, mut last): (Vec<IncludedTx>, _, _) = (vec![], vec![], None);
         for (place, listed) in listed.into_iter().enumerate() {
             let is_new = place < page.len();
             let read = match ours.remove(&listed.tx) {
@@ -178,7 +178,12 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
     }
 
-    async fn read_foreign(&mut self, listed: &AddressTransaction, before: &[Found], allowance: &mut Allowance) -> Read {
+    async fn read_foreign(
+        &mut self,
+        listed: &AddressTransaction,
+        before: &[IncludedTx],
+        allowance: &mut Allowance,
+    ) -> Read {
         if allowance.foreign == 0 || allowance.unserved >= MAX_UNSERVED || self.calls_left() < CALLS_PER_TRANSACTION {
             return Read::NoCalls;
         }
@@ -214,7 +219,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         &mut self,
         listed: &AddressTransaction,
         utxos: TransactionUtxos,
-        before: &[Found],
+        before: &[IncludedTx],
     ) -> Result<Read, PortError> {
         let goes_on = |input: &TxRef| before.iter().any(|found| found.utxos.id == input.tx);
         if !utxos.spent.iter().any(goes_on) {
@@ -232,7 +237,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
         Ok(match self.ports.chain.inclusion_of(&listed.tx).await? {
             Some(block) if block.valid && knows(&self.view.tip, &block) => {
-                Read::Found(Box::new(Found { utxos, height: listed.place.height, time_ms: listed.time_ms }))
+                Read::Found(Box::new(IncludedTx { utxos, height: listed.place.height, time_ms: listed.time_ms }))
             }
             Some(block) if !block.valid => Read::Passed,
             _ => Read::NotNow,

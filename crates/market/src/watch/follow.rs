@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     contents::Contents,
-    escrow_steps::{Found, Recorded, Spending, StepRecorder},
+    escrow_steps::{IncludedTx, Recorded, Spending, StepRecorder},
     port_error::PortError,
 };
 
@@ -59,7 +59,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
     }
 
     /// Records the effects of these transactions on our escrows.
-    pub(super) async fn record(&mut self, found: Vec<Found>) -> Result<(), PortError> {
+    pub(super) async fn record(&mut self, found: Vec<IncludedTx>) -> Result<(), PortError> {
         let recorded = self.recorder().record(found).await?;
         self.report.absorb(recorded);
         Ok(())

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     contents::Contents,
-    escrow_steps::{Found, Spending, knows},
+    escrow_steps::{IncludedTx, Spending, knows},
     port_error::PortError,
     transitions::acts_on_escrows,
 };
@@ -87,7 +87,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Compares an outbox entry with the chain, and returns its effects on escrows if a block includes it. An
     /// unconfirmed action that conflicts with a block is not submitted again.
-    async fn reconcile_entry(&mut self, entry: &mut Entry) -> Result<Option<Found>, PortError> {
+    async fn reconcile_entry(&mut self, entry: &mut Entry) -> Result<Option<IncludedTx>, PortError> {
         let (decision, found) = self.observe(entry).await?;
         if entry.state.is_open() && acts_on_escrows(entry.kind) {
             match self.is_superseded(&entry.tx).await {
@@ -133,7 +133,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Looks up an outbox entry's transaction without submitting it. Returns the decision, and the effects on escrows
     /// if a block includes the transaction.
-    pub(super) async fn observe(&mut self, entry: &mut Entry) -> Result<(Decision, Option<Found>), PortError> {
+    pub(super) async fn observe(&mut self, entry: &mut Entry) -> Result<(Decision, Option<IncludedTx>), PortError> {
         let was = entry.state;
         let decision = self.outbox().observe(entry, Some(&self.view.tip), Trust::Unproven, self.ports.now).await?;
         match &decision {
@@ -159,12 +159,12 @@ pub(super) fn blocks_to_recheck() -> Read<Vec<SeenBlock>> {
     )
 }
 
-/// Returns the effects of an included transaction on escrows, or `None` if its kind does not act on escrows.
-pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<Found>, PortError> {
+/// Returns the effects of an included action; `None` if it touches no escrow.
+pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<IncludedTx>, PortError> {
     if !acts_on_escrows(entry.kind) {
         return Ok(None);
     }
-    Ok(Some(Found { utxos: read(entry)?, height: block.height, time_ms: block.time_ms }))
+    Ok(Some(IncludedTx { utxos: read(entry)?, height: block.height, time_ms: block.time_ms }))
 }
 
 fn read(entry: &Entry) -> Result<TransactionUtxos, DatabaseError> {

@@ -20,7 +20,7 @@ use cardano::{
     tx::{SignedTx, TransactionUtxos},
 };
 use escrow::{Deployment, plan::Escrow};
-use outbox::{Decision, Entry, EntryState, Kind, NewEntry, Provenance, change, write_down};
+use outbox::{Decision, Entry, EntryState, Kind, MAX_VALID_MS, NewEntry, Provenance, change, write_down};
 use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, DatabaseError, Read, Write};
@@ -36,10 +36,8 @@ use crate::{
     subject, transitions,
 };
 
-/// Time in ms after a restore for which transactions that were submitted before it may still be included. No payment is
-/// valid for longer.
-const STILL_VALID_MS: Millis = 5 * 60_000;
-/// Further time in ms after which the blocks with these transactions are assumed to be safe from a rollback.
+/// Time in ms after the last transactions submitted before a restore have ended, until their blocks are assumed to be safe from
+/// a rollback.
 const DEEP_AFTER_MS: Millis = 2 * 60_000;
 /// Maximum number of wallets read per tick.
 const MAX_WALLETS: u32 = 20;
@@ -125,7 +123,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     async fn read_wallet(&mut self, unread: &UnreadWallet, kept: u32) -> Result<bool, PortError> {
         let mut any = false;
         let mut next = Place { height: unread.height, position: unread.position };
-        let end = unread.restored.saturating_add(STILL_VALID_MS);
+        let end = unread.restored.saturating_add(MAX_VALID_MS);
         while self.calls_left() > kept {
             let listed = self.ports.chain.address_transactions(&unread.wallet.to_string(), Some(next), PAGE).await?;
             let full = listed.len() == PAGE;
@@ -284,7 +282,7 @@ fn wallets_to_read(time: Millis) -> Read<Vec<UnreadWallet>> {
          FROM restored r CROSS JOIN unread_wallets w WHERE r.id = 1 AND r.at_ms + ?2 <= ?1 \
          ORDER BY w.height LIMIT {MAX_WALLETS}",
         time,
-        STILL_VALID_MS.saturating_add(DEEP_AFTER_MS)
+        MAX_VALID_MS.saturating_add(DEEP_AFTER_MS)
     )
 }
 

@@ -35,10 +35,10 @@ const RETRY_DELAY_MS: Millis = 14_000;
 
 /// State of the earlier transactions for one purpose, all of which were refused or expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Earlier {
+pub enum Replacement {
     /// No failed transaction is included. A transaction that spends all these outputs cannot be included together with
     /// any of the failed ones.
-    ReplacementInputs(Vec<Utxo>),
+    Inputs(Vec<Utxo>),
     /// A block includes the failed transaction with this id after all.
     InBlock(TxHash),
     /// The failed transaction with this id may still be included, and no transaction can be made that conflicts with
@@ -48,9 +48,9 @@ pub enum Earlier {
 }
 
 /// State of one transaction that was refused or expired.
-enum EarlierStatus {
+enum FailedStatus {
     /// The transaction can no longer be included, because another included transaction spent one of its inputs.
-    Excluded,
+    Conflicted,
     /// The transaction cannot be included together with another one that spends this output.
     Input(Utxo),
     /// A block includes the transaction.
@@ -67,15 +67,15 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     ///
     /// # Errors
     /// Returns [`OutboxError`] if the database or the chain is unavailable.
-    pub async fn earlier(
+    pub async fn replacement(
         &self,
         ended: Vec<Entry>,
         known: &WalletSnapshot,
         shown: &[Utxo],
         now: Millis,
-    ) -> Result<Earlier, OutboxError> {
+    ) -> Result<Replacement, OutboxError> {
         if let Some(beyond) = ended.get(MAX_GIVEN_UP) {
-            return Ok(Earlier::Unresolved(beyond.tx));
+            return Ok(Replacement::Unresolved(beyond.tx));
         }
         let beyond = Millis::try_from(ended.len().saturating_sub(FREE_RETRIES)).unwrap_or(Millis::MAX);
         let later =
@@ -85,17 +85,17 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         let mut lookups = Lookups::default();
         for mut entry in ended {
             match self.status_of(&entry, known, shown, &mut lookups).await? {
-                EarlierStatus::Excluded => {}
-                EarlierStatus::Input(utxo) if inputs.iter().any(|other| other.reference == utxo.reference) => {}
-                EarlierStatus::Input(utxo) => inputs.push(utxo),
-                EarlierStatus::InBlock => {
+                FailedStatus::Conflicted => {}
+                FailedStatus::Input(utxo) if inputs.iter().any(|other| other.reference == utxo.reference) => {}
+                FailedStatus::Input(utxo) => inputs.push(utxo),
+                FailedStatus::InBlock => {
                     self.refresh(&mut entry, None, Trust::Payer, now).await?;
-                    return Ok(Earlier::InBlock(entry.tx));
+                    return Ok(Replacement::InBlock(entry.tx));
                 }
-                EarlierStatus::Unknown => unresolved = Some(entry.tx),
+                FailedStatus::Unknown => unresolved = Some(entry.tx),
             }
         }
-        Ok(unresolved.map_or(Earlier::ReplacementInputs(inputs), Earlier::Unresolved))
+        Ok(unresolved.map_or(Replacement::Inputs(inputs), Replacement::Unresolved))
     }
 
     /// Returns the state of one failed transaction. If the provider does not know the outputs that it spends, the
@@ -107,52 +107,52 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         known: &WalletSnapshot,
         shown: &[Utxo],
         lookups: &mut Lookups,
-    ) -> Result<EarlierStatus, OutboxError> {
+    ) -> Result<FailedStatus, OutboxError> {
         let (mut tx, mut inputs) = (entry.tx, inputs_of(entry)?);
         for _ in 0..MAX_ANCESTORS {
             if inputs.iter().any(|input| known.is_spent_in_block(input, &tx)) {
-                return Ok(EarlierStatus::Excluded);
+                return Ok(FailedStatus::Conflicted);
             }
             let free = |utxo: &&Utxo| inputs.contains(&utxo.reference) && !known.reserved.contains(&utxo.reference);
             if let Some(utxo) = shown.iter().find(free) {
-                return Ok(EarlierStatus::Input(utxo.clone()));
+                return Ok(FailedStatus::Input(utxo.clone()));
             }
             let first = inputs.iter().find(|input| lookups.outputs.contains_key(input)).or(inputs.first());
-            let Some(first) = first.copied() else { return Ok(EarlierStatus::Unknown) };
+            let Some(first) = first.copied() else { return Ok(FailedStatus::Unknown) };
             if !lookups.outputs.contains_key(&first) {
                 if lookups.outputs.len() >= MAX_ASKED {
-                    return Ok(EarlierStatus::Unknown);
+                    return Ok(FailedStatus::Unknown);
                 }
                 lookups.outputs.insert(first, self.chain.output(&first).await?);
             }
             match lookups.outputs.get(&first).and_then(Option::as_ref) {
-                Some(TracedOutput { spent_by: Some(by), .. }) if *by == entry.tx => return Ok(EarlierStatus::InBlock),
+                Some(TracedOutput { spent_by: Some(by), .. }) if *by == entry.tx => return Ok(FailedStatus::InBlock),
                 // A transaction that it builds on is included, so it may be in the next block.
-                Some(TracedOutput { spent_by: Some(by), .. }) if *by == tx => return Ok(EarlierStatus::Unknown),
-                Some(TracedOutput { spent_by: Some(_), .. }) => return Ok(EarlierStatus::Excluded),
+                Some(TracedOutput { spent_by: Some(by), .. }) if *by == tx => return Ok(FailedStatus::Unknown),
+                Some(TracedOutput { spent_by: Some(_), .. }) => return Ok(FailedStatus::Conflicted),
                 Some(TracedOutput { spent_by: None, utxo, .. }) if !known.reserved.contains(&first) => {
-                    return Ok(EarlierStatus::Input(utxo.clone()));
+                    return Ok(FailedStatus::Input(utxo.clone()));
                 }
-                Some(TracedOutput { spent_by: None, .. }) => return Ok(EarlierStatus::Unknown),
+                Some(TracedOutput { spent_by: None, .. }) => return Ok(FailedStatus::Unknown),
                 None => {}
             }
             // Own change that is not included yet, or in a block that the provider does not show.
-            if let Some(utxo) = known.change.iter().chain(&known.contested).find(free) {
-                return Ok(EarlierStatus::Input(utxo.clone()));
+            if let Some(utxo) = known.change.iter().chain(&known.spent_by_failed).find(free) {
+                return Ok(FailedStatus::Input(utxo.clone()));
             }
             if !lookups.parents.contains_key(&first.tx) {
                 if lookups.parents.len() >= MAX_ANCESTORS {
-                    return Ok(EarlierStatus::Unknown);
+                    return Ok(FailedStatus::Unknown);
                 }
                 let made_it = self.database.fetch(by_id(&first.tx)).await?;
                 let ended = |it: &Entry| matches!(it.state, EntryState::Refused | EntryState::Expired);
                 let ended = made_it.filter(|it| ended(it) && !it.cbor.is_empty());
                 lookups.parents.insert(first.tx, ended.map(|it| inputs_of(&it)).transpose()?);
             }
-            let Some(Some(spent)) = lookups.parents.get(&first.tx) else { return Ok(EarlierStatus::Unknown) };
+            let Some(Some(spent)) = lookups.parents.get(&first.tx) else { return Ok(FailedStatus::Unknown) };
             (tx, inputs) = (first.tx, spent.clone());
         }
-        Ok(EarlierStatus::Unknown)
+        Ok(FailedStatus::Unknown)
     }
 }
 
