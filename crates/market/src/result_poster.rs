@@ -82,8 +82,8 @@ struct ResultIntent<'a, D, C> {
     output: Option<TxRef>,
     /// Whether the chain was already asked which transaction spent the escrow. It is asked only once.
     has_followed: bool,
-    /// Reason why the contract rejected the last attempt.
-    refused: Option<String>,
+    /// Whether the evaluation of an attempt failed.
+    was_refused: bool,
 }
 
 impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
@@ -94,9 +94,10 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
     /// Returns the reason why the result could not be posted now.
     pub async fn post(&self, lock: &Entry, result: ContentHash) -> Result<Entry, PostError> {
         let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
-        let mut intent = ResultIntent { poster: self, lock, result, output: None, has_followed: false, refused: None };
+        let mut intent =
+            ResultIntent { poster: self, lock, result, output: None, has_followed: false, was_refused: false };
         let sent = outbox.send(&RETRIES, self.now, async |attempt| intent.next(attempt).await).await?;
-        sent.ok_or_else(|| intent.refused.map_or(PostError::Busy, |reason| DraftError::Refused(reason).into()))
+        sent.ok_or(PostError::Busy)
     }
 
     /// Returns the current escrow of a lock, and the pending transaction that posts its result, if any.
@@ -193,8 +194,7 @@ impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
                 Ok(Next::Send(Box::new(new), Box::new(wallet.snapshot)))
             }
             // Another result may have spent the wallet's output since it was read: the next attempt chooses another.
-            Err(DraftError::Refused(reason)) => {
-                self.refused = Some(reason);
+            Err(DraftError::Refused(_)) if !std::mem::replace(&mut self.was_refused, true) => {
                 self.follow().await?;
                 Ok(Next::Retry)
             }

@@ -38,8 +38,9 @@ const CALLS_TO_ASK: u32 = 4;
 /// Maximum number of provider calls for an action and a second attempt, including those that read the platform's
 /// wallet.
 const CALLS_PER_JOB: u32 = 8;
-/// Maximum number of provider calls for an action and a second attempt if the platform's wallet was read before.
-const CALLS_WITH_WALLET: u32 = 4;
+/// Maximum number of provider calls for an action and a second attempt if the platform's wallet was read before. It is
+/// read again for the second attempt.
+const CALLS_WITH_WALLET: u32 = 6;
 /// SQL query that returns a row if the creator of a purchase is no longer owed a payout, which is then not stored.
 /// Another tick may have rolled back the arbiter's award meanwhile, and pay the share out of the escrow.
 const NOT_OWED: &str = "SELECT 'not owed' WHERE NOT EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?1 ->> '$.purchase' AND creator_due = 1)";

@@ -39,8 +39,9 @@ struct Planned {
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Performs an action on several escrows in one transaction. If that fails, returns two tasks, each with half of
-    /// the escrows, to try instead.
+    /// Performs an action on several escrows in one transaction. Returns the tasks to try instead if that fails: with
+    /// the escrows that no other transaction has spent, once more with a wallet that was read again, or with half of the
+    /// escrows each.
     pub(super) async fn act_together(
         &mut self,
         deployment: &Deployment,
@@ -52,13 +53,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let Some(first) = planned.first() else { return Ok(vec![]) };
         let Some((kind, _)) = step(&first.judged) else { return Ok(vec![]) };
         let purpose = purpose(&first.escrow.utxo.reference);
-        let mut built = self.built(deployment, &planned, key, platform).await;
-        if matches!(built, Err(DraftError::Refused(_))) {
-            let (database, chain, now) = (self.ports.database, self.ports.chain, self.ports.now);
-            platform.read_again(database, chain, self.view.tip.slot, now).await?;
-            built = self.built(deployment, &planned, key, platform).await;
-        }
-        let refused = match built {
+        let refused = match self.built(deployment, &planned, key, platform).await {
             Ok(built) => {
                 let acts_on = planned.iter().map(|planned| planned.judged.due.purchase).collect();
                 let new = NewEntry { acts_on, ..NewEntry::built(kind, purpose, platform.address, &built) };
@@ -69,46 +64,54 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Err(error) => Some(error),
         };
         let mut cases: Vec<Judged> = planned.into_iter().map(|planned| planned.judged).collect();
-        match (refused, cases.as_slice()) {
-            // The wallet's change usually comes with the next block, so the escrows are not postponed further.
-            (Some(error), all) if kind == Kind::Result && error.lacks_funds() => {
-                let soon = self.view.clock.saturating_add(FUNDS_MS);
-                let later: Vec<_> = all.iter().map(|judged| (judged.due.clone(), soon)).collect();
-                self.ports.database.execute(due::check_later(&later)).await?;
-                for judged in all {
-                    self.not_posted(&judged.due.purchase, &error);
-                }
+        let Some(error) = refused else {
+            self.unposted.retain(|purchase, _| !cases.iter().any(|judged| judged.due.purchase == *purchase));
+            return Ok(vec![]);
+        };
+        if matches!(error, DraftError::Refused(_)) {
+            let all = cases.len();
+            cases = self.unspent(cases).await?;
+            if cases.len() < all {
+                return Ok(if cases.is_empty() { vec![] } else { vec![cases] });
             }
-            (None, done) => {
-                self.unposted.retain(|purchase, _| !done.iter().any(|judged| judged.due.purchase == *purchase))
-            }
-            (Some(error), [alone]) => self.fail(alone, &error).await?,
-            (Some(_), several) => {
-                let second = cases.split_off(several.len().div_ceil(2));
-                return Ok(vec![cases, second]);
+            if platform.chains {
+                let (database, chain, now) = (self.ports.database, self.ports.chain, self.ports.now);
+                platform.read_again(database, chain, self.view.tip.slot, now).await?;
+                return Ok(vec![cases]);
             }
         }
-        Ok(vec![])
+        if kind == Kind::Result && error.lacks_funds() {
+            // The wallet's change usually comes with the next block, so the escrows are not postponed further.
+            let soon = self.view.clock.saturating_add(FUNDS_MS);
+            let later: Vec<_> = cases.iter().map(|judged| (judged.due.clone(), soon)).collect();
+            self.ports.database.execute(due::check_later(&later)).await?;
+            cases.iter().for_each(|judged| self.not_posted(&judged.due.purchase, &error));
+            return Ok(vec![]);
+        }
+        if let [alone] = cases.as_slice() {
+            self.retry_later(alone, &error).await?;
+            return Ok(vec![]);
+        }
+        let second = cases.split_off(cases.len().div_ceil(2));
+        Ok(vec![cases, second])
     }
 
-    /// Handles a failed action. If another transaction spent the escrow first, its step is recorded and the escrow's
-    /// next task becomes due.
-    async fn fail(&mut self, judged: &Judged, error: &DraftError) -> Result<(), PortError> {
-        if matches!(error, DraftError::Refused(_)) {
+    /// Returns those escrows of a rejected action that no other transaction has spent. The steps of the others are
+    /// recorded, and their next tasks become due.
+    async fn unspent(&mut self, cases: Vec<Judged>) -> Result<Vec<Judged>, PortError> {
+        let mut unspent = vec![];
+        for judged in cases {
             match self.follow(&judged.due.utxo).await {
-                Ok(Spending::SpentBy(_)) => {
-                    self.unposted.remove(&judged.due.purchase);
-                    return Ok(());
-                }
-                Ok(Spending::Unspent | Spending::Unknown) => {}
+                Ok(Spending::SpentBy(_)) => drop(self.unposted.remove(&judged.due.purchase)),
+                Ok(Spending::Unspent | Spending::Unknown) => unspent.push(judged),
                 // Strangers can make this answer too long; the rest of the tick continues.
                 Err(PortError::Chain(
                     why @ (ChainError::TooLong | ChainError::Unavailable(_) | ChainError::Malformed(_)),
-                )) => self.report.note(&judged.due.purchase, &why),
+                )) => self.retry_later(&judged, &why).await?,
                 Err(error) => return Err(error),
             }
         }
-        self.retry_later(judged, error).await
+        Ok(unspent)
     }
 
     async fn plan_all(
