@@ -20,6 +20,9 @@ CREATE TABLE listings (
   hidden_at_ms INTEGER,                          -- time since which it is off sale (docs/operations.md)
   -- 1: hidden by its seller alone, who may show it again; 0 once an operator hides it
   taken_off INTEGER NOT NULL DEFAULT 0 CHECK (taken_off IN (0, 1)),
+  -- Latest timestamps of the seller's proofs that took it off sale and offered it again: a proof counts once.
+  take_off_signed_ms INTEGER NOT NULL DEFAULT 0,
+  relist_signed_ms INTEGER NOT NULL DEFAULT 0,
   sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),  -- negative only if a refund were counted twice
   -- Long columns come last, so that reading only the others does not read their pages.
   title TEXT NOT NULL,
@@ -80,24 +83,21 @@ CREATE TABLE sellers (
   sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),          -- purchases that were not refunded
   withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (withdrawn >= 0),  -- escrows that paid the seller
   refunded INTEGER NOT NULL DEFAULT 0 CHECK (refunded >= 0),    -- escrows that paid the buyer back
-  changed INTEGER NOT NULL DEFAULT 0,                           -- the catalogue's version when these three last changed
   listed INTEGER NOT NULL DEFAULT 0 CHECK (listed >= 0),        -- listings, including hidden ones
   listed_bytes INTEGER NOT NULL DEFAULT 0 CHECK (listed_bytes >= 0), -- size of their contents
   latest_seq INTEGER NOT NULL DEFAULT 0,                        -- the newest of them
   visible_listings INTEGER NOT NULL DEFAULT 0 CHECK (visible_listings >= 0), -- those that are not hidden
-  reputation INTEGER GENERATED ALWAYS AS                        -- in millionths; -1 before the first closed escrow
-    (CASE WHEN withdrawn + refunded = 0 THEN -1 ELSE 1000000 * withdrawn / (withdrawn + refunded) END) VIRTUAL
+  -- Score as it is shown, filtered and sorted: the percentage of `withdrawn`, rounded half up; -1 before the first closed escrow.
+  reputation INTEGER GENERATED ALWAYS AS (CASE WHEN withdrawn + refunded = 0 THEN -1
+    ELSE (200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded)) END) STORED
 ) STRICT, WITHOUT ROWID;
 -- Sorts listings by their sellers' reputation, so that a change of it writes no listing.
 CREATE INDEX sellers_by_reputation ON sellers (reputation, latest_seq) WHERE visible_listings > 0;
 
-CREATE INDEX sellers_by_change ON sellers (changed);
-
 -- Version of the catalogue, its ETag: a projection of `listings` and `sellers`. Every visible change increments it.
 CREATE TABLE catalogue_version (
   id INTEGER PRIMARY KEY CHECK (id = 1),         -- a single row
-  version INTEGER NOT NULL,
-  hidings INTEGER NOT NULL DEFAULT 0             -- number of times that a listing was hidden, shown again or edited
+  version INTEGER NOT NULL
 ) STRICT;
 INSERT INTO catalogue_version (id, version) VALUES (1, 1);
 

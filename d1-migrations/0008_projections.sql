@@ -130,7 +130,7 @@ CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
     instant = instant + excluded.instant, protected = protected + excluded.protected;
 END;
 CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old.hidden_at_ms IS NOT new.hidden_at_ms BEGIN
-  UPDATE catalogue_version SET version = version + 1, hidings = hidings + 1;
+  UPDATE catalogue_version SET version = version + 1;
   UPDATE sellers SET visible_listings = visible_listings + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL)
   WHERE address = new.seller_address;
   INSERT INTO listings_text (listings_text, rowid, title, description, category, search_terms)
@@ -146,21 +146,28 @@ CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old
   WHERE block = new.seq / 256;
 END;
 CREATE TRIGGER listings_edited AFTER UPDATE OF card ON listings WHEN old.card <> new.card BEGIN
-  UPDATE catalogue_version SET version = version + 1, hidings = hidings + 1;
+  UPDATE catalogue_version SET version = version + 1;
   INSERT INTO listings_text (listings_text, rowid, title, description, category, search_terms)
   SELECT 'delete', old.seq, old.title, old.description, old.category, old.search_terms WHERE old.hidden_at_ms IS NULL;
   INSERT INTO listings_text (rowid, title, description, category, search_terms)
   SELECT new.seq, new.title, new.description, new.category, new.search_terms WHERE new.hidden_at_ms IS NULL;
 END;
 
--- catalogue_version and sellers.changed, from `sellers`. A listing's sales change together with its seller's in one
+-- catalogue_version, from `sellers`. A listing's sales change together with its seller's in one
 -- transaction, so one change makes one version.
 CREATE TRIGGER sellers_new AFTER INSERT ON sellers WHEN new.sales + new.withdrawn + new.refunded > 0 BEGIN
   UPDATE catalogue_version SET version = version + 1;
-  UPDATE sellers SET changed = (SELECT version FROM catalogue_version) WHERE address = new.address;
 END;
 CREATE TRIGGER sellers_figures AFTER UPDATE OF sales, withdrawn, refunded ON sellers
 WHEN old.sales <> new.sales OR old.withdrawn <> new.withdrawn OR old.refunded <> new.refunded BEGIN
   UPDATE catalogue_version SET version = version + 1;
-  UPDATE sellers SET changed = (SELECT version FROM catalogue_version) WHERE address = new.address;
+END;
+
+-- catalogue_version, from `restored`: isolates and browsers may still have the catalogue of versions that the restored
+-- database would reach again. The time of the restore is greater than all of them, because versions count changes.
+CREATE TRIGGER restored_new AFTER INSERT ON restored BEGIN
+  UPDATE catalogue_version SET version = max(version + 1, new.at_ms);
+END;
+CREATE TRIGGER restored_again AFTER UPDATE OF at_ms ON restored BEGIN
+  UPDATE catalogue_version SET version = max(version + 1, new.at_ms);
 END;

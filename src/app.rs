@@ -27,7 +27,7 @@ use market::{
     chain_state::Lead,
     headroom::StorageHeadroom,
 };
-use sql::{Database, statement};
+use sql::{Database, One, Read};
 use worker::{Env, Url, WorkerVersionMetadata};
 
 use crate::{
@@ -140,7 +140,8 @@ impl App {
     pub async fn room(&self) -> Result<StorageHeadroom, ApiError> {
         let most = self.settings()?.database_bytes;
         if StorageHeadroom::of(edge::d1::size(), most) == StorageHeadroom::Short {
-            self.database().run(statement!("SELECT 'how large it is'")).await?;
+            let any: Read<One<u8>> = sql::read!("SELECT 1");
+            self.database().fetch(any).await?;
         }
         Ok(StorageHeadroom::of(edge::d1::size(), most))
     }

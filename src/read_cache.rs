@@ -23,7 +23,7 @@ use edge::{
 };
 use market::{
     DeliveryMode, ListingId,
-    catalogue::{self, ListingTerms, Newest, Page},
+    catalogue::{self, ListingTerms, Page},
     chain_state::Lead,
     state::{self, ShopState},
 };
@@ -104,8 +104,6 @@ impl<T: Clone> Answers<T> {
 thread_local! {
     static STATE: Cell<Option<CachedState>> = const { Cell::new(None) };
     static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
-    /// The newest listings at the last read of the shop's state; `None` before the first read.
-    static NEWEST: RefCell<Option<Rc<Newest>>> = const { RefCell::new(None) };
     static TERMS: RefCell<Answers<(i64, Rc<ListingTerms>)>> = RefCell::default();
 }
 
@@ -223,40 +221,10 @@ where
     Ok(page.ok_or_else(|| Fault::Inconsistent(format!("{name} has no list")))?)
 }
 
-/// Cache key of the complete catalogue.
-const ALL_LISTINGS: &str = "/listings";
-
-/// Returns the cached newest listings, if they were read less than a second ago and this isolate has not written since.
-fn newest_kept(now: Millis) -> Option<KeptPage> {
-    let kept = ANSWERS.with_borrow(|answers| answers.get(ALL_LISTINGS))?;
-    fresh_state(now).is_some_and(|state| state.version == kept.version).then_some(kept)
-}
-
-/// Returns the newest listings from the cache. After a second, one batch that reads only the changes updates them.
-pub async fn newest(app: &App, OnMiss(limit): OnMiss) -> Result<KeptPage, ApiError> {
-    if let Some(kept) = newest_kept(app.now_ms) {
-        return Ok(kept);
-    }
-    app.limit_client(limit).await?;
-    let _permit = Weight::LONG.hold(&app.request).await?;
-    // A concurrent request may have cached them while this one waited.
-    if let Some(kept) = newest_kept(app.now_ms) {
-        return Ok(kept);
-    }
-    let database = VersionedDatabase::new(app);
-    let known = NEWEST.with_borrow(Option::clone);
-    let newest = match known {
-        Some(known) => known.update(&database).await?,
-        None => Newest::read(&database).await?,
-    };
-    let version = database.state()?.version;
-    let kept = ANSWERS.with_borrow(|answers| answers.get(ALL_LISTINGS));
-    if let Some(kept) = kept.filter(|kept| kept.version == version) {
-        return Ok(kept);
-    }
-    let page = newest.page();
-    NEWEST.set(Some(Rc::new(newest)));
-    Ok(keep(ALL_LISTINGS, version, page))
+/// Returns the newest listings of the catalogue.
+pub async fn newest(app: &App, limit: OnMiss) -> Result<KeptPage, ApiError> {
+    let read = async |database: Rc<VersionedDatabase>| catalogue::newest(&*database).await;
+    list(app, limit, Weight::LONG, "/listings", read).await
 }
 
 fn keep(name: &str, version: i64, Page { json, next, some_words }: Page) -> KeptPage {
@@ -277,7 +245,7 @@ pub async fn terms(app: &App, lead: Lead, id: &ListingId) -> Result<Option<(Rc<L
     }
     app.limit_client(Counted::READ).await?;
     let database = VersionedDatabase::new(app);
-    let Some(terms) = database.read(catalogue::terms(id)).await?.first_json::<ListingTerms>()? else { return Ok(None) };
+    let Some(terms) = database.read(catalogue::terms(id)).await? else { return Ok(None) };
     let (terms, state) = (Rc::new(terms), database.state()?);
     TERMS.with_borrow_mut(|kept| kept.keep(id.as_str(), terms.title.len(), &(state.version, terms.clone())));
     Ok(Some((terms, state)))

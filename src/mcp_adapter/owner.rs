@@ -62,7 +62,7 @@ impl Shop for OwnerShop<'_> {
 
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError> {
         let owned = purchase::owned_by(id, &self.caller.account.keys());
-        self.app.database().run(owned).await.map_err(told)?.first_json().map_err(told)
+        self.app.database().fetch(owned).await.map_err(told)
     }
 
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<Answer, ShopError> {

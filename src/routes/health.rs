@@ -5,8 +5,7 @@ use std::cell::RefCell;
 use api_types::Readiness;
 use cardano::slots::Millis;
 use edge::serve::{KeptText, Response};
-use market::status::{self, Vitals};
-use sql::Database;
+use market::status::Vitals;
 
 use crate::{
     app::App,
@@ -61,8 +60,7 @@ async fn ready(app: &App) -> Result<Response, ApiError> {
 }
 
 async fn read(app: &App) -> Result<Readiness, ApiError> {
-    let stored = app.database().run(status::read_vitals(app.now_ms)).await;
-    let problems = match stored.and_then(|rows| Vitals::of(&rows)) {
+    let problems = match Vitals::read(&app.database(), app.now_ms).await {
         Ok(vitals) => {
             let alarms = vitals.alarms(vitals.wallets(), app.settings()?.lead, app.now_ms);
             let mut names: Vec<String> = alarms.iter().map(|alarm| alarm.name.to_string()).collect();

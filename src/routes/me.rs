@@ -7,7 +7,7 @@ use cardano::{
     chain::{Chain, ChainError},
 };
 use edge::{
-    answer::{self, ErrorAnswer},
+    answer::{self, ErrorAnswer, Fault},
     semaphore::Permit,
     serve::Response,
 };
@@ -112,7 +112,7 @@ pub async fn read(
 /// Returns the account: wallet, limits, purchases, listings.
 async fn show(app: &App, session: Session) -> Result<Response, ApiError> {
     let (view, balance, _permit) = read(app, session, true).await?;
-    Ok(answer::private_json(view.json(balance?)))
+    Ok(answer::private_json(view.json(balance?).map_err(Fault::in_making("the account"))?))
 }
 
 /// Sets the spending limits of the account's service wallet.

@@ -231,8 +231,8 @@ pub async fn paywall(app: &App, id: ListingId) -> Result<Response, ApiError> {
 /// Renders the page of a listing that its seller has taken off sale, with the error's status; passes the error on if the
 /// listing is not that.
 async fn off_sale(app: &App, id: &ListingId, error: ApiError) -> Result<Response, ApiError> {
-    match take_off::bought(&app.database(), id).await? {
-        Some((json, false)) => {
+    match app.database().fetch(take_off::bought(id)).await? {
+        Some(take_off::Bought { json, for_sale: false }) => {
             let html = ::pages::listing::off_sale(&read(&json)?);
             Ok(instead(app, error.answer().into_response(), html))
         }
@@ -271,11 +271,11 @@ pub async fn purchase(app: &App, id: TxHash) -> Result<Response, ApiError> {
         .map_err(|error| DatabaseError(format!("the purchase {id} cannot be read: {error}")))?;
     let receipt = receipt.ok_or_else(purchases::unknown)?;
     let listing = match purchase.listing_id.parse::<ListingId>() {
-        Ok(listing) => take_off::bought(&database, &listing).await?,
+        Ok(listing) => database.fetch(take_off::bought(&listing)).await?,
         Err(_) => None,
     };
-    let for_sale = listing.as_ref().is_some_and(|(_, for_sale)| *for_sale);
-    let listing = listing.map(|(json, _)| read::<Listing>(&json)).transpose()?;
+    let for_sale = listing.as_ref().is_some_and(|listing| listing.for_sale);
+    let listing = listing.map(|listing| read::<Listing>(&listing.json)).transpose()?;
     let now = settings.lead.clock(time.unwrap_or(0), app.now_ms);
     let shown = ::pages::purchase::Shown {
         purchase: &purchase,
@@ -296,7 +296,8 @@ pub async fn account(app: &App, session: Option<Session>) -> Result<Response, Ap
     let agents = grant::list(&app.database(), &token, app.now_ms).await?;
     // Shown without a balance too, so that owners can always remove agents.
     let balance = balance.ok();
-    let me: Me = read(&view.json(balance.unwrap_or_default()))?;
+    let me = view.json(balance.unwrap_or_default()).map_err(Fault::in_making("the account"))?;
+    let me: Me = read(&me)?;
     let bought: Vec<&str> = me.purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
     let more = (
         catalogue::titles(&bought),
@@ -311,7 +312,7 @@ pub async fn account(app: &App, session: Option<Session>) -> Result<Response, Ap
         waiting,
         titles,
         sales,
-        taken_off: taken_off.all_json()?,
+        taken_off: taken_off.iter().map(|json| read(json)).collect::<Result<_, _>>()?,
         agents: agents.ok_or_else(not_signed_in)?,
         explorer: app.settings()?.explorer_url.clone(),
     };

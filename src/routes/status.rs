@@ -3,8 +3,7 @@
 use api_types::{Error, ErrorCode, ProviderCalls, ServiceStatus, WalletBalance};
 use cardano::{Address, chain::Chain};
 use edge::{answer::ErrorAnswer, bearer::Bearer, serve::Response};
-use market::status::{self, StoredStatus};
-use sql::Database;
+use market::status;
 
 #[cfg(test)]
 use crate::openapi::operations::Operation;
@@ -46,7 +45,7 @@ impl Argument for Operator {
 async fn show(app: &App, Operator: Operator) -> Result<Response, ApiError> {
     let settings = app.settings()?;
     let (now, chain) = (app.now_ms, app.chain()?);
-    let stored = StoredStatus::of(&app.database().run(status::read(now)).await?)?;
+    let stored = status::read(&app.database(), now).await?;
     let vitals = &stored.vitals;
     let mut wallets = vec![];
     for (name, address) in wallets_of(app)? {

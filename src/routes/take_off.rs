@@ -8,6 +8,7 @@ use market::{
         self,
         take_off::{self, NotChanged, SaleState},
     },
+    proof::ProofError,
 };
 
 use crate::{
@@ -53,22 +54,25 @@ async fn relist(app: &App, id: ListingId, seller: Seller) -> Result<Response, Ap
 /// purpose.
 async fn change(app: &App, id: &ListingId, seller: Seller, state: SaleState) -> Result<(), ApiError> {
     app.line.note("listing", id.as_str());
-    let seller = match seller {
-        Seller::Owner(owner) => owner,
+    let (seller, signed_at) = match seller {
+        Seller::Owner(owner) => (owner, None),
         Seller::Signer(proof) => {
             let digest = match state {
                 SaleState::OffSale => proof.take_off_digest(id.as_str()),
                 SaleState::ForSale => proof.relist_digest(id.as_str()),
             };
             proof.check(&WebCrypto, &digest, app.now_ms).await.map_err(ErrorAnswer::unauthorized)?;
-            proof.address
+            (proof.address, Some(proof.timestamp))
         }
     };
-    Ok(take_off::change(&app.database(), id, &seller, state, app.now_ms).await?.map_err(|why| match why {
-        NotChanged::Unknown => listings::unknown(),
-        NotChanged::NotYours => {
-            let text = "only its seller may take this listing off sale or put it back";
-            ErrorAnswer::forbidden(Error::new(ErrorCode::NotYours, text))
-        }
-    })?)
+    Ok(take_off::change(&app.database(), id, &seller, state, signed_at, app.now_ms).await?.map_err(
+        |why| match why {
+            NotChanged::Unknown => listings::unknown(),
+            NotChanged::ProofUsed => ErrorAnswer::unauthorized(ProofError::Used),
+            NotChanged::NotYours => {
+                let text = "only its seller may take this listing off sale or put it back";
+                ErrorAnswer::forbidden(Error::new(ErrorCode::NotYours, text))
+            }
+        },
+    )?)
 }

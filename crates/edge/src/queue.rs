@@ -16,7 +16,7 @@ use market::{
     network::{UNKNOWN, quota_prefix},
     provider_calls,
 };
-use sql::Database;
+use sql::{Database, One};
 
 /// Maximum number of calls in [`WINDOW_MS`], slightly below the provider's limit of ten a second
 /// (<https://docs.blockfrost.io>).
@@ -119,10 +119,9 @@ impl Drop for Waiting<'_> {
 /// from the total. If the database is unavailable, the limit stays unchanged.
 async fn save(database: &impl Database, plan: u64, now_ms: Millis) {
     let Some(calls) = QUEUE.with_borrow_mut(|queue| queue.take_unsaved(now_ms)) else { return };
-    let answer = database.run(provider_calls::add(calls, now_ms)).await;
-    let today = answer.ok().and_then(|rows| rows.first()?.parse().ok());
+    let today = database.execute(provider_calls::add(calls, now_ms)).await.ok();
     QUEUE.with_borrow_mut(|queue| match today {
-        Some(today) => queue.allowed = provider_calls::allowed(today, plan, now_ms, WINDOW_MS, CALLS),
+        Some(One(today)) => queue.allowed = provider_calls::allowed(today, plan, now_ms, WINDOW_MS, CALLS),
         None => queue.unsaved = queue.unsaved.saturating_add(calls),
     });
 }
@@ -167,7 +166,7 @@ mod tests {
             };
             let calls = before.saturating_add(u64::try_from(calls).unwrap());
             self.0.set(Some(calls));
-            Ok(vec![format!("[{{\"calls\":\"{calls}\"}}]")])
+            Ok(vec![format!("[{{\"calls\":{calls}}}]")])
         }
     }
 

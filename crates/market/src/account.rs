@@ -5,11 +5,11 @@
 
 use std::fmt;
 
-use api_types::{AgentRules, Error, ErrorCode, Limits, MAX_REPUTATION, Wallet};
+use api_types::{AgentRules, Error, ErrorCode, Limits, MAX_REPUTATION, SellerFigures, Wallet};
 pub use api_types::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA};
 use cardano::{Address, ContentHash, KeyHash, Lovelace};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{json, value::RawValue};
 use sql::{Database, DatabaseError, One, Read, Write, statement};
 
 use crate::{
@@ -444,37 +444,47 @@ pub fn pending(wallet: &str) -> Read<One<Lovelace>> {
 }
 
 /// The owner's view of an account, without its balance.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct AccountView {
     pub account: Account,
     /// Part of the daily budget that was spent today.
     pub spent_today: Lovelace,
     /// JSON array of the purchases by the owner's wallet and the service wallet, newest first.
-    pub purchases: String,
+    pub purchases: Box<RawValue>,
     /// JSON array of the account's own listings, newest first, as many as on a creator's page.
-    pub listings: String,
-    /// Sales figures as members of a JSON object: `"sales":1,"sellerReputation":{...}`.
-    figures: String,
+    pub listings: Box<RawValue>,
+    figures: SellerFigures,
+}
+
+/// An [`api_types::Me`] whose lists are JSON already.
+#[derive(Serialize)]
+struct MeJson<'a> {
+    owner: &'a str,
+    wallet: Wallet,
+    limits: Limits,
+    purchases: &'a RawValue,
+    listings: &'a RawValue,
+    #[serde(flatten)]
+    figures: SellerFigures,
 }
 
 impl AccountView {
-    /// Renders [`api_types::Me`] with the wallet's balance, inserting the lists unparsed.
-    #[must_use]
-    pub fn json(&self, balance: Lovelace) -> String {
+    /// Renders [`api_types::Me`] with the wallet's balance.
+    ///
+    /// # Errors
+    /// Returns an error if a list is not JSON.
+    pub fn json(&self, balance: Lovelace) -> serde_json::Result<String> {
         let Self { account, spent_today, purchases, listings, figures } = self;
-        let wallet = json!(Wallet { address: account.wallet_address, balance_lovelace: balance });
-        let limits = json!(Limits {
+        let limits = Limits {
             max_per_payment_lovelace: account.max_per_payment,
             daily_budget_lovelace: account.daily_budget,
             spent_today_lovelace: *spent_today,
             ask_above_lovelace: account.ask_above,
             rules: account.rules,
-        });
-        let owner = json!(account.owner);
-        format!(
-            "{{\"owner\":{owner},\"wallet\":{wallet},\"limits\":{limits},\"purchases\":{purchases},\
-             \"listings\":{listings},{figures}}}"
-        )
+        };
+        let wallet = Wallet { address: account.wallet_address, balance_lovelace: balance };
+        let owner = &account.owner;
+        serde_json::to_string(&MeJson { owner, wallet, limits, purchases, listings, figures: *figures })
     }
 }
 
@@ -490,25 +500,21 @@ pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Opti
         "(SELECT json_array(wallet_key, coalesce(owner_key, wallet_key)) FROM accounts WHERE owner = {SESSION_OWNER})"
     );
     let purchases = newest_of(&format!("WHERE buyer_key IN {}", buyer::keys(&keys)), MAX_LISTED);
-    let listings = catalogue::newest::matching(&format!("seller_address = {SESSION_OWNER}"));
-    let figures = catalogue::seller_figures(SESSION_OWNER);
+    let session = || vec![hash.as_str().into(), now_ms.into()];
+    let listings = catalogue::newest::matching(&format!("seller_address = {SESSION_OWNER}"), session());
+    let figures = catalogue::seller_figures(SESSION_OWNER, session());
     let (account, One(spent_today), purchases, listings, figures) = db
-        .batch((
-            by_session(&hash, now_ms),
-            spent,
-            statement!(purchases, hash.as_str(), now_ms),
-            statement!(listings, hash.as_str(), now_ms),
-            statement!(figures, hash.as_str(), now_ms),
-        ))
+        .batch((by_session(&hash, now_ms), spent, statement!(purchases, hash.as_str(), now_ms), listings, figures))
         .await?;
     let Some(account) = account else {
         return Ok(None);
     };
+    let list = |json| RawValue::from_string(json).map_err(|error| DatabaseError(format!("an account's list: {error}")));
     Ok(Some(AccountView {
         account,
         spent_today,
-        purchases: format!("[{}]", purchases.rows.join(",")),
-        listings: catalogue::newest::page(&listings)?.json,
-        figures: figures.first().unwrap_or(catalogue::NO_FIGURES).to_owned(),
+        purchases: list(format!("[{}]", purchases.rows.join(",")))?,
+        listings: list(catalogue::newest::page(listings).json)?,
+        figures: figures.map(SellerFigures::from).unwrap_or_default(),
     }))
 }

@@ -1,16 +1,16 @@
-//! The catalogue, as SQL that returns finished JSON.
+//! The catalogue.
 //!
-//! A listing's JSON is its `card`, a stored object of everything but its sales figures, with these added.
-//! SQLite concatenates up to [`CHUNK`] listings into one row, because each string that crosses into the worker costs
-//! time.
+//! SQLite makes the JSON of a listing: its `card`, a stored object of everything but its sales figures, with these
+//! added. Nothing parses it on the way to the client.
 
-use sql::{DatabaseError, Read, ReadDatabase, Statement, exactly, statement};
+use sql::{DatabaseError, Param, Read, ReadDatabase};
 use std::{borrow::Cow, fmt, str::FromStr};
 
 pub use api_types::Sort;
-use api_types::{Error, ErrorCode, SellerFigures};
-use cardano::{Address, TxHash};
-use serde::Deserialize;
+use api_types::{Disputes, Error, ErrorCode, SellerFigures, SellerReputation};
+use cardano::{Address, ContentHash, Lovelace, TxHash};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use x402_cardano::method::Sale;
 
 use crate::listing::{CATEGORIES, DeliveryMode, ListingId};
@@ -24,12 +24,10 @@ mod store;
 pub mod take_off;
 mod terms;
 
-pub use newest::Newest;
+pub use newest::newest;
 pub use page::{count, page};
 pub use store::{Quota, QuotaExceeded, Source, Stored, store};
 
-/// Number of listings that a query concatenates into one row: about 1 MB of JSON, while D1 allows 2 MB.
-const CHUNK: u32 = 100;
 /// Maximum number of listings in the whole catalogue or on a creator's page, newest first.
 const MAX_WHOLE: u32 = 1_000;
 /// Maximum size of the whole catalogue in bytes of JSON.
@@ -50,10 +48,9 @@ const MAX_SCANNED: u32 = 10_000;
 const LISTINGS: &str = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";
 
 /// SQL expression for a listing as JSON: the stored `card`, `sales`, and `sellerReputation` if the seller has a closed
-/// escrow. The score is rounded half up.
+/// escrow.
 const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || listings.sales || \
-    CASE WHEN coalesce(withdrawn + refunded, 0) = 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || \
-    ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
+    CASE WHEN coalesce(reputation, -1) < 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || reputation || \
     ',\"basis\":' || (withdrawn + refunded) || '}' END || '}'";
 
 /// Returns a listing as JSON.
@@ -61,29 +58,39 @@ const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' |
 /// # Errors
 /// Returns an error if the database query failed.
 pub async fn one(db: &impl ReadDatabase, id: &ListingId) -> Result<Option<String>, DatabaseError> {
-    let sql = format!("SELECT {LISTING_JSON} FROM {LISTINGS} WHERE id = ?1 AND hidden_at_ms IS NULL");
-    let outcome = db.read(statement!(sql, id.as_str())).await?;
-    Ok(outcome.rows.into_iter().next())
+    let query: Read<Option<String>> =
+        sql::read!("SELECT {LISTING_JSON} FROM {LISTINGS} WHERE id = ?1 AND hidden_at_ms IS NULL", id);
+    db.read(query).await
 }
 
-/// Returns a creator's page as JSON, `{address, listings, sales, sellerReputation?}`, with the newest listings or those
-/// after the cursor.
+/// An [`api_types::Creator`] whose listings are JSON already.
+#[derive(Serialize)]
+struct CreatorJson<'a> {
+    address: &'a Address,
+    listings: &'a RawValue,
+    #[serde(flatten)]
+    figures: SellerFigures,
+}
+
+/// Returns a creator's page, an [`api_types::Creator`] as JSON, with the newest listings or those after the cursor.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
 pub async fn creator(db: &impl ReadDatabase, address: &Address, after: Option<Cursor>) -> Result<Page, DatabaseError> {
-    let address = address.to_string();
-    let listings = newest::matching("seller_address = ?1 AND (?2 IS NULL OR seq < ?2)");
-    let [listings, seller] = exactly(
-        db.read(vec![
-            statement!(listings, address.as_str(), after.map(|cursor| cursor.seq)),
-            statement!(seller_figures("?1"), address.as_str()),
-        ])
-        .await?,
-    )?;
-    let Page { json, next, .. } = newest::page(&listings)?;
-    let figures = seller.first().unwrap_or(NO_FIGURES);
-    Ok(Page { json: format!("{{\"address\":\"{address}\",\"listings\":{json},{figures}}}"), next, some_words: false })
+    let listings = newest::matching(
+        "seller_address = ?1 AND (?2 IS NULL OR seq < ?2)",
+        vec![address.into(), after.map(|cursor| cursor.seq).into()],
+    );
+    let (listings, figures) = db.read((listings, seller_figures("?1", vec![address.into()]))).await?;
+    let Page { json, next, .. } = newest::page(listings);
+    let listings = RawValue::from_string(json).map_err(malformed)?;
+    let figures = figures.map(SellerFigures::from).unwrap_or_default();
+    let json = serde_json::to_string(&CreatorJson { address, listings: &listings, figures }).map_err(malformed)?;
+    Ok(Page { json, next, some_words: false })
+}
+
+fn malformed(error: serde_json::Error) -> DatabaseError {
+    DatabaseError(format!("a listing cannot be shown: {error}"))
 }
 
 /// Returns a seller's sales and reputation.
@@ -91,45 +98,84 @@ pub async fn creator(db: &impl ReadDatabase, address: &Address, after: Option<Cu
 /// # Errors
 /// Returns an error if the database query failed.
 pub async fn seller(db: &impl ReadDatabase, address: &Address) -> Result<SellerFigures, DatabaseError> {
-    let figures = db.read(statement!(seller_figures("?1"), address)).await?;
-    figures_of(figures.first().unwrap_or(NO_FIGURES))
+    let figures = db.read(seller_figures("?1", vec![address.into()])).await?;
+    Ok(figures.map(SellerFigures::from).unwrap_or_default())
 }
 
-/// JSON members of the sales figures of a seller without listings.
-pub(crate) const NO_FIGURES: &str = "\"sales\":0";
-
-/// Parses the JSON members of [`seller_figures`].
-pub(crate) fn figures_of(members: &str) -> Result<SellerFigures, DatabaseError> {
-    serde_json::from_str(&format!("{{{members}}}"))
-        .map_err(|error| DatabaseError(format!("a seller's figures cannot be read: {error}")))
+/// A seller's figures, as [`seller_figures`] reads them.
+#[derive(Deserialize)]
+pub(crate) struct FiguresRow {
+    sales: u64,
+    score: i64,
+    basis: u64,
+    decided: u64,
+    lost: u64,
 }
 
-/// Returns the SQL for a seller's figures as JSON members, `"sales":1,"sellerReputation":{...},"disputes":{...}`, where
-/// `address` is an SQL expression.
-pub(crate) fn seller_figures(address: &str) -> String {
-    format!(
-        "SELECT '\"sales\":' || sales || CASE WHEN withdrawn + refunded = 0 THEN '' ELSE \
-         ',\"sellerReputation\":{{\"score\":' || ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
-         ',\"basis\":' || (withdrawn + refunded) || '}}' END || (SELECT CASE WHEN count(*) = 0 THEN '' ELSE \
-         ',\"disputes\":{{\"decided\":' || count(*) || ',\"lost\":' || sum(winner = 'buyer') || '}}' END \
-         FROM decisions WHERE seller_address = {address}) FROM sellers WHERE address = {address}"
-    )
+impl From<FiguresRow> for SellerFigures {
+    fn from(FiguresRow { sales, score, basis, decided, lost }: FiguresRow) -> Self {
+        // Negative before the first closed escrow.
+        let score = u8::try_from(score).ok();
+        Self {
+            sales,
+            seller_reputation: score.map(|score| SellerReputation { score, basis }),
+            disputes: (decided > 0).then_some(Disputes { decided, lost }),
+        }
+    }
+}
+
+/// Builds the query that reads a seller's figures. `address` is an SQL expression over `params`.
+pub(crate) fn seller_figures(address: &str, params: Vec<Param>) -> Read<Option<FiguresRow>> {
+    let of_decisions = format!("FROM decisions WHERE seller_address = {address}");
+    let sql = format!(
+        "SELECT sales, reputation AS score, withdrawn + refunded AS basis,            (SELECT count(*) {of_decisions}) AS decided, (SELECT count(*) {of_decisions} AND winner = 'buyer') AS lost          FROM sellers WHERE address = {address}"
+    );
+    Read::new(sql, params)
 }
 
 /// A listing's terms of sale, without the content.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(from = "TermsRow")]
 pub struct ListingTerms {
     pub id: ListingId,
     /// Title of the listing. It appears in the payment's description.
     pub title: String,
-    pub price_lovelace: cardano::Lovelace,
+    pub price_lovelace: Lovelace,
     pub seller_address: Address,
     /// Hash of the content that is for sale.
-    pub content_hash: cardano::ContentHash,
+    pub content_hash: ContentHash,
     pub modes: Vec<DeliveryMode>,
     /// Whether an operator has hidden the listing. Its buyers keep access.
     pub hidden: bool,
+}
+
+/// Columns of [`ListingTerms`].
+const TERMS: &str = "id, title, CAST(price_lovelace AS TEXT) AS price_lovelace, seller_address, content_hash, instant, \
+    protected, hidden_at_ms IS NOT NULL AS hidden";
+
+/// A row with the columns [`TERMS`].
+#[derive(Deserialize)]
+struct TermsRow {
+    id: ListingId,
+    title: String,
+    price_lovelace: Lovelace,
+    seller_address: Address,
+    content_hash: ContentHash,
+    #[serde(deserialize_with = "sql::flag")]
+    instant: bool,
+    #[serde(deserialize_with = "sql::flag")]
+    protected: bool,
+    #[serde(deserialize_with = "sql::flag")]
+    hidden: bool,
+}
+
+impl From<TermsRow> for ListingTerms {
+    fn from(row: TermsRow) -> Self {
+        let TermsRow { id, title, price_lovelace, seller_address, content_hash, instant, protected, hidden } = row;
+        let modes = [(DeliveryMode::Instant, instant), (DeliveryMode::Protected, protected)];
+        let modes = modes.into_iter().filter_map(|(mode, offered)| offered.then_some(mode)).collect();
+        Self { id, title, price_lovelace, seller_address, content_hash, modes, hidden }
+    }
 }
 
 impl ListingTerms {
@@ -145,19 +191,15 @@ impl ListingTerms {
     }
 }
 
-/// Builds the statement that reads a listing's card and whether it is hidden, as [`ListingTerms`].
-pub fn terms(id: &ListingId) -> Statement {
-    statement!(
-        "SELECT substr(card, 1, length(card) - 1) || iif(hidden_at_ms IS NULL, ',\"hidden\":false}}', ',\"hidden\":true}}') \
-         FROM listings WHERE id = ?1",
-        id.as_str()
-    )
+/// Builds the query that reads a listing's terms, also if it is hidden.
+pub fn terms(id: &ListingId) -> Read<Option<ListingTerms>> {
+    sql::read!("SELECT {TERMS} FROM listings WHERE id = ?1", id)
 }
 
-/// Builds the statement that reads the content hash, as a JSON string, of the listing that a payment paid for.
-pub fn content_paid_by(payment: &TxHash) -> Statement {
-    statement!(
-        "SELECT json_quote(content_hash) FROM listings WHERE id = (SELECT listing_id FROM payments WHERE tx_id = ?1)",
+/// Builds the query that reads the content hash of the listing that a payment paid for.
+pub fn content_paid_by(payment: &TxHash) -> Read<Option<ContentHash>> {
+    sql::read!(
+        "SELECT content_hash FROM listings WHERE id = (SELECT listing_id FROM payments WHERE tx_id = ?1)",
         payment
     )
 }
@@ -187,7 +229,7 @@ pub struct Filter {
     /// of which eight letters count. If no listing has all words, listings with some of them, or with similar words,
     /// match.
     pub words: Option<String>,
-    pub max_price: Option<cardano::Lovelace>,
+    pub max_price: Option<Lovelace>,
     /// Minimum reputation of the seller. Sellers without a reputation are excluded.
     pub min_reputation: Option<u8>,
     pub sort: Sort,

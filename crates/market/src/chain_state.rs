@@ -1,12 +1,12 @@
 //! The newest known block, and the clock for escrow deadlines.
 
 use cardano::{chain::Tip, slots::Millis};
-use sql::{Read, Statement, statement};
+use sql::{Read, Write};
 
 /// Builds the statement that stores a newer block. Older ones, from a lagging provider, are ignored; after a rollback,
 /// the next block is newer again.
-pub fn note(tip: &Tip) -> Statement {
-    statement!(
+pub fn note(tip: &Tip) -> Write {
+    sql::write!(
         "INSERT INTO chain_state (id, tip_hash, tip_height, tip_slot, tip_time_ms) VALUES (1, ?1, ?2, ?3, ?4) \
          ON CONFLICT (id) DO UPDATE SET tip_hash = excluded.tip_hash, tip_height = excluded.tip_height, \
            tip_slot = excluded.tip_slot, tip_time_ms = excluded.tip_time_ms WHERE excluded.tip_slot > chain_state.tip_slot",

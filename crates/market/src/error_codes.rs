@@ -29,7 +29,7 @@ macro_rules! coded {
 
 coded! {
     ProofError {
-        ProofError::TooOld | ProofError::SignIn(SignInError::Expired) => ProofExpired,
+        ProofError::TooOld | ProofError::Used | ProofError::SignIn(SignInError::Expired) => ProofExpired,
         ProofError::Malformed | ProofError::Signature(_) | ProofError::SignIn(_) => InvalidProof,
         ProofError::Ahead => ProofFromFuture,
         ProofError::OtherAddress(_) => WrongSigner,

@@ -49,6 +49,8 @@ pub enum ProofError {
     TooOld,
     #[error("the proof in X-Service-Proof is dated in the future: check the clock and sign a new one")]
     Ahead,
+    #[error("the proof in X-Service-Proof was used before: sign a new one")]
+    Used,
     #[error("X-Service-Proof is signed by another address than {0}")]
     OtherAddress(Address),
     #[error("the signature in X-Service-Proof is not valid: {0}")]

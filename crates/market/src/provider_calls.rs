@@ -9,16 +9,16 @@
 //! A client that asks without end slows down others, but cannot use up the quota of a day.
 
 use cardano::slots::Millis;
-use sql::{Statement, statement};
+use sql::{One, Write};
 
 use crate::limits::{DAY_MS, day};
 
-/// Builds the statement that adds calls to the number of calls of the current UTC day, and returns the sum as text.
-pub fn add(calls: u64, now: Millis) -> Statement {
-    statement!(
+/// Builds the statement that adds calls to the number of calls of the current UTC day, and returns the sum.
+pub fn add(calls: u64, now: Millis) -> Write<One<u64>> {
+    sql::write!(
         "INSERT INTO provider_calls (id, day, calls) VALUES (1, ?1, ?2) ON CONFLICT (id) DO UPDATE SET \
            calls = iif(day = excluded.day, calls, 0) + excluded.calls, day = excluded.day \
-         RETURNING CAST(calls AS TEXT)",
+         RETURNING calls",
         day(now),
         calls
     )
@@ -49,13 +49,13 @@ mod tests {
     fn calls_of_a_day_add_up_and_begin_anew_at_midnight() {
         let database = Sqlite::of(crate::schema::MIGRATIONS).unwrap();
         let added = |calls, now| {
-            let rows = futures_lite::future::block_on(database.run(add(calls, now))).unwrap();
-            rows.first().map(str::to_owned)
+            let One(sum) = futures_lite::future::block_on(database.execute(add(calls, now))).unwrap();
+            sum
         };
         let midnight = 20_000 * DAY_MS;
-        assert_eq!(added(7, midnight - 2).as_deref(), Some("7"));
-        assert_eq!(added(5, midnight - 1).as_deref(), Some("12"));
-        assert_eq!(added(3, midnight).as_deref(), Some("3"));
+        assert_eq!(added(7, midnight - 2), 7);
+        assert_eq!(added(5, midnight - 1), 12);
+        assert_eq!(added(3, midnight), 3);
     }
 
     fn at(hour: u64, calls: u64) -> u64 {

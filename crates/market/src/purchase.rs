@@ -173,11 +173,11 @@ pub async fn of_buyers(db: &impl Database, buyers: &[KeyHash], after: Option<Cur
     })
 }
 
-/// Builds the statement that reads the newest purchase by which one of these keys owns a listing, as a JSON string.
-pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
+/// Builds the query that reads the newest purchase by which one of these keys owns a listing.
+pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Read<Option<TxHash>> {
     let keys = buyer::keys("?2");
-    statement!(
-        "SELECT json_quote(id) FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
+    sql::read!(
+        "SELECT id FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
            AND buyer_key IN {keys} ORDER BY bought_at_ms DESC LIMIT 1",
         listing,
         buyer::parameter(buyers),

@@ -3,7 +3,7 @@
 use api_types::{Alarm, AlarmName, KnownBlock, LastTick, OpenDeadline, Restoring, WalletBalance};
 use cardano::{Lovelace, slots::Millis};
 use serde::{Deserialize, Serialize};
-use sql::{DatabaseError, Rows, Statement, statement};
+use sql::{Database, DatabaseError, One, Read, Write};
 
 use crate::{chain_state::Lead, limits::day, notice::Notified};
 
@@ -26,27 +26,34 @@ pub struct TickOutcome {
     pub notes: Vec<String>,
 }
 
-/// The database's record of earlier ticks, as the statement of [`note_tick`] returns it.
+/// The database's record of earlier ticks, as [`note_tick`] returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct TickRecord {
     /// Number of ticks in a row that ended early, this one included.
     pub failures: u32,
+    #[serde(deserialize_with = "sql::json")]
     pub notified: Notified,
+    #[serde(deserialize_with = "sql::json")]
     pub wallets: Vec<WalletBalance>,
 }
 
-/// Builds the statement that records a tick that began at this time (POSIX ms) and made this many outside calls. It
-/// answers with a [`TickRecord`]. `wallets` are the balances that the tick read; `None` if it read none.
-pub fn note_tick(mut outcome: TickOutcome, wallets: Option<&[WalletBalance]>, calls: u32, at: Millis) -> Statement {
+/// Builds the statement that records a tick that began at this time (POSIX ms) and made this many outside calls. `wallets`
+/// are the balances that the tick read; `None` if it read none.
+pub fn note_tick(
+    mut outcome: TickOutcome,
+    wallets: Option<&[WalletBalance]>,
+    calls: u32,
+    at: Millis,
+) -> Write<One<TickRecord>> {
     outcome.alarms.truncate(MOST_KEPT);
     outcome.notes.truncate(MOST_KEPT);
-    statement!(
+    sql::write!(
         "INSERT INTO last_tick (id, number, at_ms, day, calls, outcome, failures, wallets) \
          VALUES (1, 1, ?1, ?2, ?3, ?4, ?5, coalesce(?6, '[]')) ON CONFLICT (id) DO UPDATE SET \
            calls = iif(day = excluded.day, calls, 0) + excluded.calls, at_ms = excluded.at_ms, day = excluded.day, \
            outcome = excluded.outcome, failures = iif(excluded.failures = 0, 0, failures + 1), \
            wallets = coalesce(?6, wallets) \
-         RETURNING json_object('failures', failures, 'notified', json(notified), 'wallets', json(wallets))",
+         RETURNING failures, notified, wallets",
         at,
         day(at),
         calls,
@@ -56,24 +63,15 @@ pub fn note_tick(mut outcome: TickOutcome, wallets: Option<&[WalletBalance]>, ca
     )
 }
 
-/// SQL expression for [`Vitals`] as JSON; ?1 is the day.
-const VITALS: &str = "json_object(\
-  'tick', json((SELECT json_object('at', at_ms, 'calls', iif(day = ?1, calls, 0), 'outcome', json(outcome), \
-    'wallets', json(wallets)) FROM last_tick WHERE id = 1)), \
-  'newestBlock', json((SELECT json_object('height', tip_height, 'at', CAST(tip_time_ms AS TEXT)) \
-    FROM chain_state WHERE id = 1)))";
-
 /// The part of the stored status from which alarms are derived.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vitals {
     tick: Option<Tick>,
     pub newest_block: Option<KnownBlock>,
 }
 
 /// The stored part of the status.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredStatus {
     pub vitals: Vitals,
     pub open_escrows: u64,
@@ -87,37 +85,52 @@ pub struct StoredStatus {
 struct Tick {
     at: Millis,
     calls: u64,
+    #[serde(deserialize_with = "sql::json")]
     outcome: TickOutcome,
+    #[serde(deserialize_with = "sql::json")]
     wallets: Vec<WalletBalance>,
 }
 
-/// Builds the statement that reads the stored status at this time, POSIX ms.
-pub fn read(now: Millis) -> Statement {
-    statement!(include_str!("status.sql").replace("{vitals}", VITALS), day(now))
+/// Reads the stored status at this time, POSIX ms.
+///
+/// # Errors
+/// Returns [`DatabaseError`] if the database is unavailable.
+pub async fn read(db: &impl Database, now: Millis) -> Result<StoredStatus, DatabaseError> {
+    let open_escrows: Read<One<u64>> = sql::read!("SELECT count(*) FROM escrows WHERE utxo IS NOT NULL");
+    let oldest_deadline = sql::read!(
+        "SELECT e.purchase_id AS purchase, p.status, CAST(CASE \
+           WHEN p.status IN ('FundsLocked', 'RefundRequested') THEN e.submit_result_ms \
+           WHEN p.status = 'Disputed' THEN e.external_dispute_unlock_ms ELSE e.unlock_ms END AS TEXT) AS at \
+         FROM escrows e JOIN purchases p ON p.id = e.purchase_id WHERE e.utxo IS NOT NULL \
+         ORDER BY CAST(at AS INTEGER) LIMIT 1"
+    );
+    let restore = sql::read!(
+        "SELECT (SELECT count(*) FROM unread_wallets) AS walletsLeft FROM restored \
+         WHERE platform IS NULL OR EXISTS (SELECT 1 FROM unread_wallets)"
+    );
+    let ((tick, newest_block), One(open_escrows), oldest_deadline, restore) =
+        db.batch((read_vitals(now), open_escrows, oldest_deadline, restore)).await?;
+    Ok(StoredStatus { vitals: Vitals { tick, newest_block }, open_escrows, oldest_deadline, restore })
 }
 
-/// Builds the statement that reads only [`Vitals`], at a cost that does not grow with the number of open escrows.
-pub fn read_vitals(now: Millis) -> Statement {
-    statement!("SELECT {VITALS}", day(now))
-}
-
-impl StoredStatus {
-    /// Parses the row of [`read`].
-    ///
-    /// # Errors
-    /// Returns an error if the row is malformed.
-    pub fn of(rows: &Rows) -> Result<Self, DatabaseError> {
-        rows.first_json()?.ok_or_else(|| DatabaseError("no status".into()))
-    }
+fn read_vitals(now: Millis) -> (Read<Option<Tick>>, Read<Option<KnownBlock>>) {
+    let tick = sql::read!(
+        "SELECT at_ms AS at, iif(day = ?1, calls, 0) AS calls, outcome, wallets FROM last_tick WHERE id = 1",
+        day(now)
+    );
+    let newest_block =
+        sql::read!("SELECT tip_height AS height, CAST(tip_time_ms AS TEXT) AS at FROM chain_state WHERE id = 1");
+    (tick, newest_block)
 }
 
 impl Vitals {
-    /// Parses the answer to [`read_vitals`].
+    /// Reads the vitals at this time (POSIX ms), at a cost that does not grow with the number of open escrows.
     ///
     /// # Errors
-    /// Returns [`DatabaseError`] if the stored status is malformed.
-    pub fn of(rows: &Rows) -> Result<Self, DatabaseError> {
-        rows.first_json()?.ok_or_else(|| DatabaseError("no status".into()))
+    /// Returns [`DatabaseError`] if the database is unavailable.
+    pub async fn read(db: &impl Database, now: Millis) -> Result<Self, DatabaseError> {
+        let (tick, newest_block) = db.batch(read_vitals(now)).await?;
+        Ok(Self { tick, newest_block })
     }
 
     /// Returns the watcher's last tick.

@@ -106,7 +106,7 @@ fn nth_lock(sales: &Sales, at: usize) -> Option<TxHash> {
 fn returns(sales: &Sales, lock: &TxHash, writes: u32, coins: u8) {
     let of = |column: &str| one(&sales.db, &format!("SELECT {column} FROM payments WHERE tx_id = '{lock}'"));
     let (listing, buyer): (ListingId, KeyHash) = (of("listing_id").parse().unwrap(), of("payer_key").parse().unwrap());
-    let terms = block(sales.db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
+    let terms = block(sales.db.fetch(catalogue::terms(&listing))).unwrap().unwrap();
     let waits = || {
         if coins & 2 == 2 {
             sales.ledger.mine();

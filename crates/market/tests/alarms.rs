@@ -135,10 +135,7 @@ fn a_dispute_that_is_not_decided_in_time_alarms_at_every_tick() {
 #[test]
 fn the_status_tells_how_many_escrows_are_open_and_which_deadline_comes_first() {
     let sales = Sales::new();
-    let read = || {
-        let told = block(sales.db.run(status::read(sales.now()))).unwrap();
-        StoredStatus::of(&told).unwrap()
-    };
+    let read = || block(status::read(&sales.db, sales.now())).unwrap();
     assert_eq!((read().open_escrows, read().oldest_deadline), (0, None));
     assert_eq!(read().vitals.last_tick(), None);
     let lock = sales.sell(&person(11));
@@ -150,7 +147,7 @@ fn the_status_tells_how_many_escrows_are_open_and_which_deadline_comes_first() {
     let alarm = Alarm::new(AlarmName::DisputeLate, "a dispute");
     let told = TickOutcome { alarms: vec![alarm.clone()], ..TickOutcome::default() };
     for calls in [3, 4] {
-        block(sales.db.run(status::note_tick(told.clone(), None, calls, sales.now()))).unwrap();
+        block(sales.db.execute(status::note_tick(told.clone(), None, calls, sales.now()))).unwrap();
     }
     let status = read();
     assert_eq!((status.vitals.watcher_calls(), status.vitals.last_tick().unwrap().at), (7, sales.now()));

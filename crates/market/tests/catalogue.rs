@@ -7,12 +7,12 @@
     reason = "tests fail by panicking"
 )]
 
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, One, sqlite::Sqlite, statement};
 use std::borrow::Cow;
 
 use market::{
     DeliveryMode, ListingId,
-    catalogue::{self, Filter, Newest, Quota, QuotaExceeded, Source, Stored},
+    catalogue::{self, Filter, Quota, QuotaExceeded, Source, Stored},
     contents::InDatabase,
     listing::NewListing,
 };
@@ -54,12 +54,17 @@ fn put(db: &Sqlite, number: u16, listing: &NewListing) -> ListingId {
 }
 
 fn all(db: &Sqlite) -> catalogue::Page {
-    block(Newest::read(db)).unwrap().page()
+    block(catalogue::newest(db)).unwrap()
 }
 
 fn count(db: &Sqlite, table: &str) -> String {
     let counted = block(db.run(statement!(format!("SELECT CAST(count(*) AS TEXT) FROM {table}")))).unwrap();
     counted.first().unwrap().to_owned()
+}
+
+fn version(db: &Sqlite) -> i64 {
+    let One(state) = block(db.fetch(market::state::read())).unwrap();
+    state.version
 }
 
 fn market() -> (Sqlite, Vec<ListingId>) {
@@ -110,7 +115,7 @@ fn an_empty_catalogue_is_an_empty_array() {
 }
 
 #[test]
-fn a_catalogue_of_many_chunks_is_one_array_in_order() {
+fn a_catalogue_of_many_listings_is_one_array_in_order() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     for number in 0..=250_u16 {
         put(&db, number, &offer(&format!("n{number}"), 1_000_000, &["instant"], None));
@@ -118,58 +123,6 @@ fn a_catalogue_of_many_chunks_is_one_array_in_order() {
     let json = all(&db).json;
     let expected: Vec<String> = (0..=250).rev().map(|number| format!("n{number}")).collect();
     assert_eq!(titles(&json), expected);
-}
-
-#[test]
-fn an_updated_catalogue_equals_one_read_anew() {
-    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    let mut known = block(Newest::read(&db)).unwrap();
-    let mut follow = |what: &str| {
-        let updated = block(known.update(&db)).unwrap();
-        assert_eq!(updated, block(Newest::read(&db)).unwrap(), "{what}");
-        let changed = updated.version() != known.version();
-        known = updated;
-        changed
-    };
-    let ids: Vec<ListingId> =
-        (0..3).map(|number| put(&db, number, &offer(&format!("n{number}"), 6_000_000, &["protected"], None))).collect();
-    assert!(follow("the first listings"));
-    assert!(!follow("nothing"));
-    put(&db, 3, &offer("n3", 1_000_000, &["instant"], None));
-    assert!(follow("a new listing"));
-    purchase(&db, &ids[1], 1, "FundsLocked");
-    assert!(follow("a sale"));
-    block(db.run(statement!("UPDATE purchases SET status = 'withdrawn'"))).unwrap();
-    assert!(follow("a reputation"));
-    block(db.run(statement!("DELETE FROM purchases"))).unwrap();
-    assert!(follow("a sale that is no more"));
-    for hidden in ["1", "NULL"] {
-        block(db.run(statement!(format!("UPDATE listings SET hidden_at_ms = {hidden} WHERE title = 'n1'")))).unwrap();
-        assert!(follow("hidden, and shown again"));
-    }
-    for (from, to) in [(4, 900), (900, 1_003), (1_003, 1_004)] {
-        for number in from..to {
-            put(&db, number, &offer(&format!("n{number}"), 1_000_000, &["instant"], None));
-        }
-        assert!(follow("more than are shown"));
-    }
-    purchase(&db, &ids[0], 2, "settled");
-    assert!(follow("a sale of what is not shown any more, and so of its seller's others"));
-}
-
-#[test]
-fn an_update_of_the_catalogue_reads_changed_rows_alone() {
-    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
-    for number in 0..50_u16 {
-        put(&db, number, &offer(&format!("n{number}"), 1_000_000, &["instant"], None));
-    }
-    let known = block(Newest::read(&db)).unwrap();
-    // Changed behind the triggers' back.
-    block(db.run(statement!("DROP TRIGGER listings_edited"))).unwrap();
-    block(db.run(statement!("UPDATE listings SET card = replace(card, 'about', 'of')"))).unwrap();
-    put(&db, 50, &offer("n50", 1_000_000, &["instant"], None));
-    let updated = block(known.update(&db)).unwrap().page().json;
-    assert!(updated.contains("about n0") && updated.contains("about n50") && !updated.contains("of n"));
 }
 
 #[test]
@@ -183,6 +136,21 @@ fn reputation_appears_with_the_first_closed_escrow_and_rounds_half_up() {
         let set = statement!("UPDATE sellers SET withdrawn = ?1, refunded = ?2", withdrawn, refunded);
         block(db.run(set)).unwrap();
         assert_eq!(read()["sellerReputation"], json!({"score": score, "basis": withdrawn + refunded}));
+    }
+}
+
+#[test]
+fn a_filter_by_reputation_includes_exactly_the_sellers_who_show_that_score() {
+    let (db, _) = market();
+    for (withdrawn, refunded, score) in [(189_i64, 11_i64, 95), (1, 2, 33), (2, 1, 67), (0, 1, 0), (1, 0, 100)] {
+        let set = statement!("UPDATE sellers SET withdrawn = ?1, refunded = ?2", withdrawn, refunded);
+        block(db.run(set)).unwrap();
+        let shown = block(catalogue::seller(&db, &SELLER.parse().unwrap())).unwrap().seller_reputation.unwrap().score;
+        assert_eq!(shown, score);
+        for (min, found) in [(score, 3), (score + 1, 0)] {
+            let filter = Filter { min_reputation: Some(min), ..Filter::default() };
+            assert_eq!(titles(&block(catalogue::page(&db, &filter)).unwrap().json).len(), found, "{score} of {min}");
+        }
     }
 }
 
@@ -365,10 +333,9 @@ fn a_creators_page_shows_only_their_listings() {
 }
 
 #[test]
-fn terms_are_read_from_the_card() {
+fn terms_are_those_of_the_offer() {
     let (db, ids) = market();
-    let outcome = block(db.run(catalogue::terms(&ids[1]))).unwrap();
-    let terms: catalogue::ListingTerms = outcome.first_json().unwrap().unwrap();
+    let terms = block(db.fetch(catalogue::terms(&ids[1]))).unwrap().unwrap();
     assert_eq!(terms.modes, [DeliveryMode::Instant, DeliveryMode::Protected]);
     assert_eq!(terms.price_lovelace.get(), 7_000_000);
 }
@@ -376,7 +343,7 @@ fn terms_are_read_from_the_card() {
 #[test]
 fn one_change_of_a_sellers_figures_is_one_new_version() {
     let (db, ids) = market();
-    let version = || block(Newest::read(&db)).unwrap().version();
+    let version = || version(&db);
     let before = version();
     purchase(&db, &ids[1], 1, "FundsLocked");
     assert_eq!(version(), before + 1);
@@ -430,16 +397,15 @@ fn the_whole_catalogue_takes_at_most_two_megabytes() {
 #[test]
 fn a_listing_hidden_by_the_operator_is_not_listed_and_stays_readable_to_its_buyers() {
     let (db, ids) = market();
-    let before = block(Newest::read(&db)).unwrap().version();
+    let before = version(&db);
     block(db.run(statement!("UPDATE listings SET hidden_at_ms = ?1 WHERE id = ?2", NOW, ids[1].as_str()))).unwrap();
-    assert_eq!(block(Newest::read(&db)).unwrap().version(), before + 1);
+    assert_eq!(version(&db), before + 1);
     assert_eq!(titles(&all(&db).json), ["Calm landing", "Aurora hero"]);
     assert_eq!(titles(&query(&db, &[("q", "ledger")]).json), [""; 0]);
     assert_eq!(block(catalogue::one(&db, &ids[1])).unwrap(), None);
     let page = block(catalogue::creator(&db, &SELLER.parse().unwrap(), None)).unwrap();
     assert!(!page.json.contains("Ledger dashboard"));
-    let terms: catalogue::ListingTerms =
-        block(db.run(catalogue::terms(&ids[1]))).unwrap().first_json().unwrap().unwrap();
+    let terms: catalogue::ListingTerms = block(db.fetch(catalogue::terms(&ids[1]))).unwrap().unwrap();
     assert!(terms.hidden);
     block(db.run(statement!("UPDATE listings SET hidden_at_ms = NULL"))).unwrap();
     assert_eq!(titles(&all(&db).json).len(), 3);
@@ -627,10 +593,10 @@ fn a_seller_takes_a_listing_off_and_back_but_cannot_restore_one_hidden_by_the_op
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let listing = put(&db, 1, &offer("aurora", 5_000_000, &["instant"], None));
     let (seller, other) = (SELLER.parse().unwrap(), OTHER.parse().unwrap());
-    let change = |by, wanted| block(take_off::change(&db, &listing, by, wanted, NOW + 1)).unwrap();
+    let change = |by, wanted| block(take_off::change(&db, &listing, by, wanted, None, NOW + 1)).unwrap();
     let shown = || block(catalogue::one(&db, &listing)).unwrap().is_some();
-    let bought = || block(take_off::bought(&db, &listing)).unwrap().map(|(_, for_sale)| for_sale);
-    let off = || block(db.run(take_off::taken_off(SELLER))).unwrap().rows.len();
+    let bought = || block(db.fetch(take_off::bought(&listing))).unwrap().map(|bought| bought.for_sale);
+    let off = || block(db.fetch(take_off::taken_off(SELLER))).unwrap().len();
     let operator = |to: &str| {
         block(db.run(statement!(format!("UPDATE listings SET hidden_at_ms = {to} WHERE id = ?1"), listing.as_str())))
             .unwrap();
@@ -702,4 +668,27 @@ pub fn an_edit_keeps_former_prices_payable_and_loses_no_concurrent_edit() {
     let other: cardano::Address = OTHER.parse().unwrap();
     let title = Changes::read(b"{\"title\":\"Mine\"}").unwrap();
     assert_eq!(block(edit::edit(&db, &InDatabase(&db), id, &other, &title, NOW)).unwrap(), Err(NotEdited::NotYours));
+}
+
+#[test]
+fn a_sellers_proof_changes_the_state_of_a_listing_once() {
+    use catalogue::take_off::{self, NotChanged, SaleState};
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let listing = put(&db, 1, &offer("aurora", 5_000_000, &["instant"], None));
+    let seller = SELLER.parse().unwrap();
+    let change =
+        |wanted, signed_at| block(take_off::change(&db, &listing, &seller, wanted, signed_at, NOW + 10)).unwrap();
+    let (off, on) = (SaleState::OffSale, SaleState::ForSale);
+    // A proof is used up even if the listing had the state already.
+    for signed in [NOW + 1, NOW + 3] {
+        assert_eq!(change(on, Some(signed)), Ok(()));
+        assert_eq!(change(off, Some(signed)), Ok(()), "a proof for another purpose");
+        for replayed in [signed, NOW] {
+            assert_eq!(change(on, Some(replayed)), Err(NotChanged::ProofUsed));
+            assert_eq!(change(off, Some(replayed)), Ok(()), "it is off sale");
+        }
+    }
+    assert_eq!(change(on, None), Ok(()), "in a session");
+    assert_eq!(change(off, Some(NOW + 3)), Err(NotChanged::ProofUsed));
+    assert_eq!(change(off, Some(NOW + 4)), Ok(()));
 }

@@ -166,7 +166,7 @@ fn pays(terms: &ListingTerms, method: &DefaultMethod, coin: Utxo, until: u64) ->
 type Asking<'a> = Pin<Box<dyn Future<Output = Result<PaidContent, PayError>> + 'a>>;
 
 fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
-    block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
+    block(db.fetch(catalogue::terms(listing))).unwrap().unwrap()
 }
 
 /// Runs a request until it waits for something that does not happen.

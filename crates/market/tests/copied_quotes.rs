@@ -47,7 +47,7 @@ impl World {
     fn new() -> Self {
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let listing = list(&db, 1, 5_000_000);
-        let terms: ListingTerms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
+        let terms: ListingTerms = block(db.fetch(catalogue::terms(&listing))).unwrap().unwrap();
         let terms = ListingTerms { modes: vec![DeliveryMode::Protected], ..terms };
         let deployment = deployment();
         let method = EscrowMethod::new(

@@ -39,8 +39,7 @@ fn pays(sales: &Sales, slots: u64) -> Result<PaidContent, PayError> {
     let method =
         EscrowMethod::new(api_types::NETWORK, sales.deployment.clone(), seller, TransferMethod::Escrow, policy)
             .unwrap();
-    let terms: Option<ListingTerms> =
-        block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap();
+    let terms: Option<ListingTerms> = block(sales.db.fetch(catalogue::terms(&sales.listing))).unwrap();
     let terms = ListingTerms { modes: vec![DeliveryMode::Protected], ..terms.unwrap() };
     let (key, parameters) = (person(9), ProtocolParameters::preprod());
     let payer = key.enterprise_address();

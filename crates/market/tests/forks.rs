@@ -260,7 +260,7 @@ fn a_result_that_a_slow_request_found_before_a_rollback_is_posted_again() {
             sales.tick();
         };
         let slow = Interrupted::before(&sales.db, "UPDATE outbox SET state = 'included'", meanwhile);
-        let terms = block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
+        let terms = block(sales.db.fetch(catalogue::terms(&sales.listing))).unwrap().unwrap();
         let (sleep, contents) = (Meanwhile(&|| ()), InDatabase(&sales.db));
         let request = checkout(&slow, &sales.ledger, &sleep, &contents, &[], sales.now());
         sales.ledger.calls.set(0);

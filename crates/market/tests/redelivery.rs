@@ -74,7 +74,7 @@ fn claimed() -> Claimed {
     let provenance = Provenance::Unknown;
     let paying = Paying { account: None, provenance, ..paying_for(&account, &listing, &built, PRICE) };
     assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
-    let terms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
+    let terms = block(db.fetch(catalogue::terms(&listing))).unwrap().unwrap();
     Claimed { tx: paying.tx(), cbor: built.cbor.clone(), buyer: account.wallet_address, db, ledger, terms }
 }
 
@@ -171,7 +171,7 @@ fn a_lock_is_redelivered_with_its_result_and_never_without() {
     let (sales, buyer) = (Sales::new(), person(9));
     let lock = sales.sell(&buyer);
     sales.ledger.mine();
-    let terms = block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
+    let terms = block(sales.db.fetch(catalogue::terms(&sales.listing))).unwrap().unwrap();
     let end = sales.escrow(&lock).datum.deadlines.submit_result;
     let address = buyer.enterprise_address();
     let ask = |clock| again_at(clock, &sales.db, &sales.ledger, &terms, &address, 0);
@@ -196,7 +196,7 @@ fn a_lock_that_a_provider_does_not_show_to_a_request_stays_a_purchase() {
     sales.until(8);
     sales.tick();
     assert_eq!(sales.status(&lock), "FundsLocked");
-    let terms = block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
+    let terms = block(sales.db.fetch(catalogue::terms(&sales.listing))).unwrap().unwrap();
     sales.ledger.unseen.borrow_mut().insert(lock);
     let address = buyer.enterprise_address();
     for _ in 0..2 {
@@ -216,8 +216,7 @@ pub fn presents_another(
     meanwhile: &dyn Fn(),
 ) -> Result<PaidContent, PayError> {
     let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
-    let terms: ListingTerms =
-        block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
+    let terms: ListingTerms = block(sales.db.fetch(catalogue::terms(&sales.listing))).unwrap().unwrap();
     let plan = TxPlan {
         outputs: vec![NewOutput::pay(creator(), Lovelace::new(SOLD_FOR).unwrap())],
         validity: Validity { from: None, until: sales.ledger.tip().slot + 200 },

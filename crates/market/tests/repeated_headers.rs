@@ -53,7 +53,7 @@ pub fn header_of(cbor: &[u8], nonce: &str) -> String {
 }
 
 pub fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
-    block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
+    block(db.fetch(catalogue::terms(listing))).unwrap().unwrap()
 }
 
 fn pay(

@@ -52,7 +52,7 @@ impl World {
         let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
         let terms = [1, 2].map(|number| {
             let listing = list(&db, number, PRICE);
-            block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap()
+            block(db.fetch(catalogue::terms(&listing))).unwrap().unwrap()
         });
         let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
         let key = person(9);

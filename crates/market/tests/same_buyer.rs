@@ -71,7 +71,7 @@ impl World {
         assert!(ledger.add_to_mempool(funds));
         ledger.mine();
         let listing = list(&db, 1, PRICE);
-        let terms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
+        let terms = block(db.fetch(catalogue::terms(&listing))).unwrap().unwrap();
         let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
         let account = reread(&db, 1, NOON);
         let provider = Provider::new(ledger);
@@ -177,7 +177,7 @@ fn is_owned_by_every_address(world: &World, unspent: &[&[Utxo]]) {
     world.provider.ledger.mine();
     assert_eq!(world.paid(), 1);
     let views = [1, SIBLING].map(|number| block(account::view(&world.db, &token(number), NOON)).unwrap().unwrap());
-    assert!(views.iter().all(|view| view.purchases.matches("\"listingId\"").count() == 1));
+    assert!(views.iter().all(|view| view.purchases.get().matches("\"listingId\"").count() == 1));
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn an_address_with_the_buyers_stake_part_alone_owns_nothing() {
     let keys = [*franken.payment_key()];
     assert_eq!(world.with(false, |checkout| block(checkout.redeliver(&world.terms, &keys))), Ok(None));
     let (stranger, _) = sign_up_as(&world.db, franken, 3, NOON);
-    assert_eq!(block(account::view(&world.db, &token(3), NOON)).unwrap().unwrap().purchases, "[]");
+    assert_eq!(block(account::view(&world.db, &token(3), NOON)).unwrap().unwrap().purchases.get(), "[]");
     assert_ne!(stranger.wallet_address, world.sibling.0.wallet_address);
 }
 

@@ -88,7 +88,7 @@ impl World {
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let listing = list(&db, 1, 5_000_000);
         block(db.run(statement!("UPDATE contents SET content = ?1", "x".repeat(bytes)))).unwrap();
-        let terms: ListingTerms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
+        let terms: ListingTerms = block(db.fetch(catalogue::terms(&listing))).unwrap().unwrap();
         let terms = ListingTerms { modes: vec![mode], ..terms };
         let policy = ConfirmationPolicy::IN_BLOCK;
         let escrow =

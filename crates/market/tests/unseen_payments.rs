@@ -43,7 +43,7 @@ struct World {
 }
 
 fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
-    block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
+    block(db.fetch(catalogue::terms(listing))).unwrap().unwrap()
 }
 
 impl World {

@@ -9,21 +9,26 @@ use cardano::{Lovelace, TxHash};
 use market::{
     DeliveryMode, ListingId,
     account::{self, RuleChanges},
-    catalogue::{self, Filter, Newest, Quota, Source},
+    catalogue::{
+        self, Filter, Quota, Source,
+        discovery::{self, Paid, Question},
+        take_off::{self, SaleState},
+    },
     chain_state,
     claim::conditions,
     contents::InDatabase,
     limits::spent_today,
     listing,
     notice::Notified,
-    payment,
+    payment, provider_calls,
     purchase::{self, Status, Verification},
     purchase_request::{self as approvals, Asked, RequestId},
     receipt::{self, Receipt},
     state,
+    status::{self, TickOutcome},
 };
 use serde_json::json;
-use sql::Database;
+use sql::{Database, DatabaseError};
 
 use crate::{
     confirmations, copied_payments, forks, owners_actions, purchase_requests, restored,
@@ -94,7 +99,7 @@ fn a_listing_has_every_field_wherever_it_is_shown() {
     let filter = Filter { words: Some("hero".into()), ..Filter::default() };
     let page = block(catalogue::page(&sales.db, &filter)).unwrap().json;
     check::complete::<Vec<Listing>>(&[&page]).unwrap();
-    let newest = block(Newest::read(&sales.db)).unwrap().page().json;
+    let newest = block(catalogue::newest(&sales.db)).unwrap().json;
     check::complete::<Vec<Listing>>(&[&newest]).unwrap();
     let seller = person(OWNER).enterprise_address();
     let creator = block(catalogue::creator(&sales.db, &seller, None)).unwrap().json;
@@ -159,7 +164,7 @@ fn an_account_has_every_field() {
     block(account::set_limits(&sales.db, &token(OWNER), limits, rules, NOON)).unwrap().unwrap();
     block(account::pause_agents(&sales.db, &token(OWNER), true, NOON)).unwrap().unwrap();
     let view = block(account::view(&sales.db, &token(OWNER), NOON)).unwrap().unwrap();
-    check::complete::<Me>(&[&view.json(Lovelace::from_ada(3))]).unwrap();
+    check::complete::<Me>(&[&view.json(Lovelace::from_ada(3)).unwrap()]).unwrap();
 }
 
 #[test]
@@ -202,6 +207,25 @@ fn every_query_with_a_type_fits_the_schema() {
     db.check(&(spent_today("", NOON), approvals::waiting("", NOON), purchase::sales(""))).unwrap();
     db.check(&(catalogue::titles(&[]), receipt::read(&lock), chain_state::read_time(), state::read())).unwrap();
     db.check(&(Notified::default().record(), payment::unresolved(&listing, &[], None, NOON))).unwrap();
+    let (off_sale, for_sale) = (SaleState::OffSale, SaleState::ForSale);
+    block(async {
+        catalogue::one(db, &listing).await?;
+        status::read(db, NOON).await?;
+        discovery::for_sale(db, Paid::Any, true, (1, 0)).await?;
+        discovery::addresses(db).await?;
+        discovery::search(db, &Question::read("hero").unwrap(), Paid::Any, true, (1, 0)).await?;
+        let filter = Filter { words: Some("hero nowhere".into()), ..Filter::default() };
+        catalogue::page(db, &filter).await?;
+        catalogue::count(db, &filter).await?;
+        for state in [off_sale, for_sale] {
+            take_off::change(db, &listing, &seller, state, Some(NOON), NOON).await?.unwrap();
+        }
+        Ok::<_, DatabaseError>(())
+    })
+    .unwrap();
+    db.check(&(provider_calls::add(1, NOON), status::note_tick(TickOutcome::default(), None, 0, NOON))).unwrap();
+    db.check(&(take_off::bought(&listing), take_off::taken_off(""), catalogue::terms(&listing))).unwrap();
+    db.check(&(catalogue::content_paid_by(&lock), purchase::owned_by(&listing, &[]))).unwrap();
     // The tests that run the other queries.
     crate::catalogue::an_edit_keeps_former_prices_payable_and_loses_no_concurrent_edit();
     confirmations::no_door_opens_after_a_rollback_however_high_the_chain_has_grown();

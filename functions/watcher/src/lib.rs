@@ -24,11 +24,11 @@ use edge::{
 use keys::PlatformKeys;
 use market::{network::UNKNOWN, watch::Keys as _};
 use market::{
-    status::{self, TickOutcome, TickRecord, note_tick},
+    status::{self, TickOutcome, note_tick},
     watch::{Report, Watch, number::begin},
 };
 use settings::WatcherSettings;
-use sql::Database;
+use sql::{Database, One};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{Env, ScheduleContext, ScheduledEvent, event};
 
@@ -118,9 +118,8 @@ async fn conclude(env: &Env, usage: &Usage, ticked: &Result<Ticked, Fault>, now:
         Err(fault) => (TickOutcome { failed: Some(failure(fault)), ..TickOutcome::default() }, None),
     };
     let database = D1::new(env, "DB", usage.clone());
-    let noted = database.run(note_tick(outcome.clone(), wallets, usage.calls(), now)).await;
-    let record = noted.and_then(|rows| rows.first_json::<TickRecord>());
-    let record = record.inspect_err(|error| edge::log::fault(error)).ok().flatten();
+    let noted = database.execute(note_tick(outcome.clone(), wallets, usage.calls(), now)).await;
+    let record = noted.inspect_err(|error| edge::log::fault(error)).ok().map(|One(record)| record);
     notify::notify(&edge::settings::of(env), &database, &outcome, record, now).await;
 }
 

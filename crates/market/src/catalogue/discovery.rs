@@ -2,9 +2,9 @@
 
 use cardano::Address;
 use serde::Deserialize;
-use sql::{DatabaseError, ReadDatabase, Statement, exactly, statement};
+use sql::{Both, DatabaseError, One, Read, ReadDatabase};
 
-use super::{ListingTerms, MAX_QUERY, parameters::Parameters, terms, words};
+use super::{ListingTerms, MAX_QUERY, TERMS, parameters::Parameters, terms, words};
 
 /// Maximum number of listings in the sitemap, newest first. The format allows 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
@@ -29,10 +29,22 @@ pub enum Paid {
 
 /// A listing for sale.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "Both<ListingTerms, Since>")]
 pub struct ForSale {
     pub terms: ListingTerms,
     /// Creation time, ISO 8601, UTC.
     pub since: String,
+}
+
+#[derive(Deserialize)]
+struct Since {
+    since: String,
+}
+
+impl From<Both<ListingTerms, Since>> for ForSale {
+    fn from(Both(terms, Since { since }): Both<ListingTerms, Since>) -> Self {
+        Self { terms, since }
+    }
 }
 
 /// A page of listings for sale.
@@ -44,9 +56,12 @@ pub struct SalesPage {
     pub total: u64,
 }
 
-/// SQL for a listing as [`ForSale`].
-const FOR_SALE_JSON: &str = "json_object('terms', json_set(card, '$.hidden', json('false')), 'since', \
-    strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(edited_at_ms, created_at_ms) / 1000, 'unixepoch'))";
+/// Returns the columns of [`ForSale`].
+fn for_sale_columns() -> String {
+    format!(
+        "{TERMS}, strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(edited_at_ms, created_at_ms) / 1000, 'unixepoch') AS since"
+    )
+}
 
 /// The SQL of a selection of listings.
 struct Chosen<'a> {
@@ -77,10 +92,10 @@ impl Chosen<'_> {
         let Some(own) = self.counted else {
             let shown = format!("FROM listings INDEXED BY listings_by_seller WHERE {condition}");
             let picked = format!("SELECT seq AS which {shown} ORDER BY seq DESC LIMIT ?2 OFFSET ?3");
-            return (picked, format!("SELECT CAST(count(*) AS TEXT) {shown}"));
+            return (picked, format!("SELECT count(*) {shown}"));
         };
         let picked = format!(include_str!("counted_page.sql"), own = own, block = BLOCK, condition = condition);
-        (picked, format!("SELECT CAST(total({own}) AS INTEGER) || '' FROM listings_counted WHERE ?1 IS NULL"))
+        (picked, format!("SELECT CAST(total({own}) AS INTEGER) FROM listings_counted WHERE ?1 IS NULL"))
     }
 }
 
@@ -97,12 +112,13 @@ pub async fn for_sale(
     let chosen = paid.chosen(with_escrow);
     let (seller, (picked, total)) = (chosen.seller, chosen.selection());
     let page = format!(
-        "WITH picked AS MATERIALIZED ({picked}) SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY seq DESC"
+        "WITH picked AS MATERIALIZED ({picked}) SELECT {} FROM picked CROSS JOIN listings ON seq = which ORDER BY seq DESC",
+        for_sale_columns()
     );
-    let answers =
-        db.read(vec![statement!(page, seller, i64::from(limit), i64::from(offset)), statement!(total, seller)]).await?;
-    let [page, total] = exactly(answers)?;
-    Ok(SalesPage { listings: page.all_json()?, total: total.first_json()?.unwrap_or_default() })
+    let page: Read<Vec<ForSale>> = sql::read!(page, seller, limit, offset);
+    let total: Read<One<u64>> = sql::read!(total, seller);
+    let (listings, One(total)) = db.read((page, total)).await?;
+    Ok(SalesPage { listings, total })
 }
 
 /// Result of a search, best match first.
@@ -170,7 +186,7 @@ pub(super) struct Ranked<'a> {
     pub condition: &'a str,
     /// Whether the condition also uses columns of the table of sellers.
     pub with_sellers: bool,
-    /// SQL expression for a listing in the result.
+    /// Columns of a listing in the result.
     pub listing: &'a str,
     pub limit: u32,
     /// Number of listings on the previous pages.
@@ -197,10 +213,10 @@ pub async fn search(
     // The condition's `?1`.
     let mut bound = Parameters(vec![seller.into()]);
     let following = limit.saturating_add(1);
-    let ranked = Ranked { condition, with_sellers: false, listing: FOR_SALE_JSON, limit: following, offset };
+    let columns = for_sale_columns();
+    let ranked = Ranked { condition, with_sellers: false, listing: &columns, limit: following, offset };
     let sql = question.ranked(&mut bound, &ranked);
-    let found = db.read(Statement::new(sql, bound.0)).await?;
-    let mut listings: Vec<ForSale> = found.all_json()?;
+    let mut listings: Vec<ForSale> = db.read(Read::new(sql, bound.0)).await?;
     let more = listings.len() > limit as usize;
     listings.truncate(limit as usize);
     Ok(Found { listings, more })
@@ -211,10 +227,11 @@ pub async fn search(
 /// # Errors
 /// Returns an error if the database query failed.
 pub async fn addresses(db: &impl ReadDatabase) -> Result<String, DatabaseError> {
-    let sql = format!(
+    let addresses: Read<One<String>> = sql::read!(
         "SELECT coalesce(group_concat(id || ' ' || day, char(10)), '') FROM \
          (SELECT id, strftime('%Y-%m-%d', coalesce(edited_at_ms, created_at_ms) / 1000, 'unixepoch') AS day FROM listings \
           WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_ADDRESSES})"
     );
-    Ok(db.read(statement!(sql)).await?.rows.into_iter().next().unwrap_or_default())
+    let One(addresses) = db.read(addresses).await?;
+    Ok(addresses)
 }

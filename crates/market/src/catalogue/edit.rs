@@ -62,8 +62,8 @@ pub async fn edit(
         };
         let ((), (), edited) = db.batch(statements(id, &card, &changed, now_ms)).await?;
         if edited.is_some() {
-            let json = take_off::bought(db, id).await?;
-            return Ok(json.map(|(json, _)| json).ok_or(NotEdited::Unknown));
+            let bought = db.fetch(take_off::bought(id)).await?;
+            return Ok(bought.map(|bought| bought.json).ok_or(NotEdited::Unknown));
         }
     }
     Ok(Err(NotEdited::TooOften))

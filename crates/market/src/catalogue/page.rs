@@ -8,7 +8,8 @@
 //! Indexes contain the filtered columns, so that only listings on the page are read in full. If the limit is reached
 //! first, the page is short, and its cursor continues after the limit.
 
-use sql::{DatabaseError, ReadDatabase, Statement};
+use serde::Deserialize;
+use sql::{DatabaseError, One, Read, ReadDatabase};
 
 use super::{
     DeliveryMode, Filter, LISTING_JSON, MAX_PAGE, MAX_SCANNED, Page, Sort,
@@ -17,8 +18,14 @@ use super::{
     terms, words,
 };
 
-/// Prefix of the result row that marks where reading stopped because of [`MAX_SCANNED`]. Every other row is a listing.
-const EDGE: &str = "edge ";
+/// A row of a page.
+#[derive(Deserialize)]
+struct PageRow {
+    /// Cursor after this row.
+    cursor: String,
+    /// The listing as JSON; `None` in the row that tells where reading stopped because of [`MAX_SCANNED`].
+    json: Option<String>,
+}
 
 /// Returns the listings that match a filter, in one batch.
 ///
@@ -45,22 +52,19 @@ pub async fn page(db: &impl ReadDatabase, filter: &Filter) -> Result<Page, Datab
             offset: 0,
         },
     );
-    let found = db.read(Statement::new(ranked, bound.0)).await?.rows;
+    let found: Vec<String> = db.read(Read::new(ranked, bound.0)).await?;
     Ok(Page { json: format!("[{}]", found.join(",")), next: None, some_words: !found.is_empty() })
 }
 
 /// Reads the listings that have all words of a filter, in one batch.
 async fn exact_page(db: &impl ReadDatabase, filter: &Filter) -> Result<Page, DatabaseError> {
     let limit = filter.page_size();
-    let rows = db.read(filter.statement(limit)).await?.rows;
-    let edge = rows.iter().find_map(|row| row.strip_prefix(EDGE));
-    let found = rows.iter().filter(|row| !row.starts_with(EDGE)).filter_map(|row| row.split_once(' '));
-    let found: Vec<(&str, &str)> = found.collect();
-    let full = found.len() > limit as usize;
+    let (found, edge): (Vec<PageRow>, Vec<PageRow>) =
+        db.read(filter.query(limit)).await?.into_iter().partition(|row| row.json.is_some());
     let shown = || found.iter().take(limit as usize);
-    let next = if full { shown().next_back().map(|(cursor, _)| *cursor) } else { edge };
-    let json = format!("[{}]", shown().map(|(_, json)| *json).collect::<Vec<_>>().join(","));
-    Ok(Page { json, next: next.map(str::to_owned), some_words: false })
+    let next = if found.len() > limit as usize { shown().next_back() } else { edge.first() };
+    let json: Vec<&str> = shown().filter_map(|row| row.json.as_deref()).collect();
+    Ok(Page { json: format!("[{}]", json.join(",")), next: next.map(|row| row.cursor.clone()), some_words: false })
 }
 
 /// Counts the listings that match a filter, among the newest [`MAX_SCANNED`].
@@ -71,8 +75,9 @@ pub async fn count(db: &impl ReadDatabase, filter: &Filter) -> Result<u64, Datab
     if filter.words.is_some() && filter.match_text().is_none() {
         return Ok(0);
     }
-    let counted = Filter { cursor: None, sort: Sort::Newest, ..filter.clone() }.count_statement();
-    Ok(db.read(counted).await?.first_json()?.unwrap_or_default())
+    let counted = Filter { cursor: None, sort: Sort::Newest, ..filter.clone() }.count_query();
+    let One(counted) = db.read(counted).await?;
+    Ok(counted)
 }
 
 /// Value that is less than any sort key or sequence number.
@@ -138,21 +143,21 @@ impl Filter {
         (!queries.is_empty()).then(|| queries.join(" AND "))
     }
 
-    fn statement(&self, limit: u32) -> Statement {
+    fn query(&self, limit: u32) -> Read<Vec<PageRow>> {
         let mut bound = Parameters::default();
         let picked = match self.candidates(&mut bound) {
             Some(found) => self.sort_candidates(&found, limit, &mut bound),
             None => self.scan_index(limit, &mut bound),
         };
         let sql = format!(
-            "WITH {picked} SELECT '{EDGE}' || k || '.' || s FROM edge WHERE s > {NONE} UNION ALL \
-             SELECT * FROM (SELECT k || '.' || s || ' ' || {LISTING_JSON} FROM picked CROSS JOIN listings ON seq = s \
+            "WITH {picked} SELECT k || '.' || s AS cursor, NULL AS json FROM edge WHERE s > {NONE} UNION ALL \
+             SELECT * FROM (SELECT k || '.' || s, {LISTING_JSON} FROM picked CROSS JOIN listings ON seq = s \
                LEFT JOIN sellers ON address = seller_address ORDER BY k DESC, n DESC, s DESC)"
         );
-        Statement::new(sql, bound.0)
+        Read::new(sql, bound.0)
     }
 
-    fn count_statement(&self) -> Statement {
+    fn count_query(&self) -> Read<One<u64>> {
         let mut bound = Parameters::default();
         let found = self.candidates(&mut bound).unwrap_or_else(|| {
             format!("SELECT seq FROM listings INDEXED BY listings_shown WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_SCANNED}")
@@ -163,10 +168,10 @@ impl Filter {
         };
         let wanted = self.conditions(&mut bound);
         let sql = format!(
-            "WITH found (which) AS MATERIALIZED ({found}) SELECT CAST(count(*) AS TEXT) FROM found \
+            "WITH found (which) AS MATERIALIZED ({found}) SELECT count(*) FROM found \
              CROSS JOIN listings INDEXED BY listings_shown ON seq = which {sellers} WHERE {wanted}"
         );
-        Statement::new(sql, bound.0)
+        Read::new(sql, bound.0)
     }
 
     /// Returns the SQL for the newest listings that can be on the page, if an index selects them.
@@ -195,7 +200,7 @@ impl Filter {
     /// Returns the SQL condition for the minimum reputation.
     fn min_reputation_condition(&self, bound: &mut Parameters) -> Option<String> {
         let score = i64::from(self.min_reputation?);
-        Some(format!("reputation >= {}", bound.name(score.saturating_mul(10_000))))
+        Some(format!("reputation >= {}", bound.name(score)))
     }
 
     /// Returns the SQL condition for visible listings that match the filter.

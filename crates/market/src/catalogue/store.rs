@@ -1,10 +1,11 @@
 //! Storing new listings: each offer once, and within quotas.
 
 use cardano::ContentHash;
+use serde::Deserialize;
 use serde_json::json;
-use sql::{Database, DatabaseError, Param, Rows, Statement, exactly};
+use sql::{Database, DatabaseError, One, Param, Read, Write};
 
-use super::{LISTING_JSON, LISTINGS, terms};
+use super::{LISTING_JSON, terms};
 use crate::{
     contents::Contents,
     limits::{DAY_MS, day},
@@ -117,17 +118,17 @@ pub async fn store(
     now_ms: u64,
 ) -> Result<Stored, PortError> {
     let offer = Offer { id, listing, hash: listing.content_hash(), source, quota, now_ms };
-    let [state, taken] = exactly(db.batch(vec![offer.state(), offer.take_quota()]).await?)?;
-    if let Some(stored) = offer.outcome(&state) {
+    let (One(state), taken) = db.batch((offer.state(), offer.take_quota())).await?;
+    if let Some(stored) = offer.outcome(state) {
         return Ok(stored);
     }
-    if taken.first().is_none() {
+    if taken.is_empty() {
         return Ok(Stored::QuotaExceeded(offer.tomorrow()));
     }
     contents.put(&offer.hash, &listing.content).await?;
-    let [_, state] = exactly(db.batch(vec![offer.insert(), offer.state()]).await?)?;
+    let ((), One(state)) = db.batch((offer.insert(), offer.state())).await?;
     let missing = || DatabaseError("a listing within its quotas was not stored".into());
-    Ok(offer.outcome(&state).ok_or_else(missing)?)
+    Ok(offer.outcome(state).ok_or_else(missing)?)
 }
 
 /// SQL expression for the sequence number of the listing that this offer, or an identical earlier one, created; NULL if
@@ -137,7 +138,31 @@ const EXISTING: &str = "coalesce((SELECT seq FROM listings WHERE id = ?1), \
     (SELECT seq FROM listings WHERE seller_address = ?3 AND content_hash = ?4 AND offer_digest = ?6 AND created_at_ms > ?5 \
       AND ?2 IS NULL ORDER BY created_at_ms LIMIT 1))";
 
-/// SQL for the reason why an offer creates no listing, `changed`, `listings` or `bytes`, or else `room`.
+/// Whether an offer creates a listing.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum QuotaState {
+    /// The offer's signature was used for another offer.
+    Changed,
+    /// The seller has too many listings.
+    Listings,
+    /// The seller's contents are too large.
+    Bytes,
+    /// The offer creates a listing.
+    Room,
+}
+
+/// State of an offer: its listing, or whether it can be created.
+#[derive(Deserialize)]
+struct OfferState {
+    /// Id of the listing that the offer created, if it did.
+    id: Option<String>,
+    /// The listing as JSON.
+    json: Option<String>,
+    quota: QuotaState,
+}
+
+/// SQL for a [`QuotaState`].
 const QUOTA_STATE: &str = "CASE WHEN EXISTS (SELECT 1 FROM listings WHERE proof_digest = ?2) THEN 'changed' \
     WHEN coalesce((SELECT listed FROM sellers WHERE address = ?3), 0) >= ?7 THEN 'listings' \
     WHEN coalesce((SELECT listed_bytes FROM sellers WHERE address = ?3), 0) + ?8 > ?9 THEN 'bytes' \
@@ -165,15 +190,18 @@ impl Offer<'_> {
         conditions.into_iter().chain(others).collect()
     }
 
-    /// Builds the statement that reads the offer's listing as `id json`, or else why it cannot be created.
-    fn state(&self) -> Statement {
-        let made = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE seq = {EXISTING}");
-        Statement::new(format!("SELECT coalesce(({made}), {QUOTA_STATE})"), self.params([]))
+    fn state(&self) -> Read<One<OfferState>> {
+        let sql = format!(
+            "SELECT id, {LISTING_JSON} AS json, {QUOTA_STATE} AS quota \
+             FROM (SELECT {EXISTING} AS existing) LEFT JOIN listings ON listings.seq = existing \
+             LEFT JOIN sellers ON sellers.address = listings.seller_address"
+        );
+        Read::new(sql, self.params([]))
     }
 
     /// Builds the statement that inserts the listing unless it exists or exceeds a quota. If two run at the same time,
     /// the second sees the first one's listing.
-    fn insert(&self) -> Statement {
+    fn insert(&self) -> Write {
         let Self { id, listing, now_ms, .. } = *self;
         let sql = format!(include_str!("insert_listing.sql"), quota_state = QUOTA_STATE, existing = EXISTING);
         let others = [
@@ -187,14 +215,14 @@ impl Offer<'_> {
             now_ms.into(),
             terms::of_listing(&listing.title, &listing.description, listing.category).into(),
         ];
-        Statement::new(sql, self.params(others))
+        Write::new(sql, self.params(others))
     }
 
     /// Builds the statement that counts an offer against the daily quotas of all sellers and of its network, if it
     /// would create a listing.
     ///
-    /// Returns a row on success. Of two concurrent offers for the last of a quota, one succeeds.
-    fn take_quota(&self) -> Statement {
+    /// Returns rows on success, one per quota. Of two concurrent offers for the last of a quota, one succeeds.
+    fn take_quota(&self) -> Write<Vec<String>> {
         let sql = format!(
             "INSERT INTO daily_listing_usage (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \
              WHERE {QUOTA_STATE} = 'room' AND {EXISTING} IS NULL \
@@ -207,7 +235,7 @@ impl Offer<'_> {
         let network = network::daily_digest(self.source.network, self.now_ms);
         let shares = json!([["", self.quota.daily_bytes], [network, self.quota.of_network()]]);
         let params = self.params([day(self.now_ms).into(), taken.into(), shares.to_string().into()]);
-        Statement::new(sql, params)
+        Write::new(sql, params)
     }
 
     const fn tomorrow(&self) -> QuotaExceeded {
@@ -215,16 +243,15 @@ impl Offer<'_> {
         QuotaExceeded::Today { bytes: self.quota.daily_bytes, wait_s }
     }
 
-    fn outcome(&self, state: &Rows) -> Option<Stored> {
-        let state = state.first()?;
-        if let Some((id, json)) = state.split_once(' ') {
-            return Some(Stored::Listing { id: id.to_owned(), json: json.to_owned() });
+    fn outcome(&self, OfferState { id, json, quota }: OfferState) -> Option<Stored> {
+        if let Some((id, json)) = id.zip(json) {
+            return Some(Stored::Listing { id, json });
         }
-        match state {
-            "changed" => Some(Stored::OfferChanged),
-            "listings" => Some(Stored::QuotaExceeded(QuotaExceeded::Listings(self.quota.listings))),
-            "bytes" => Some(Stored::QuotaExceeded(QuotaExceeded::Bytes(self.quota.bytes))),
-            _ => None,
+        match quota {
+            QuotaState::Changed => Some(Stored::OfferChanged),
+            QuotaState::Listings => Some(Stored::QuotaExceeded(QuotaExceeded::Listings(self.quota.listings))),
+            QuotaState::Bytes => Some(Stored::QuotaExceeded(QuotaExceeded::Bytes(self.quota.bytes))),
+            QuotaState::Room => None,
         }
     }
 }

@@ -7,8 +7,9 @@
 //!
 //! `taken_off` is set only if the seller hid the listing, so sellers cannot show again what an operator has hidden.
 
-use cardano::Address;
-use sql::{Database, DatabaseError, Statement, exactly, statement};
+use cardano::{Address, slots::Millis};
+use serde::Deserialize;
+use sql::{Database, DatabaseError, Read, Write};
 
 use super::{LISTING_JSON, LISTINGS, ListingId};
 
@@ -31,9 +32,15 @@ pub enum NotChanged {
     Unknown,
     /// The listing has another seller.
     NotYours,
+    /// The seller's signature was used before, or is older than one that was used for the same purpose.
+    ProofUsed,
 }
 
 /// Changes the state of a listing. Idempotent.
+///
+/// `signed_at` is the timestamp of the seller's proof, or `None` in a session. A proof counts once: afterwards only
+/// proofs with a later timestamp change a listing to the same state. So nobody who has seen a proof can undo a later
+/// change with it.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -42,55 +49,80 @@ pub async fn change(
     id: &ListingId,
     seller: &Address,
     state: SaleState,
-    now_ms: u64,
+    signed_at: Option<Millis>,
+    now_ms: Millis,
 ) -> Result<Result<(), NotChanged>, DatabaseError> {
-    let seller = seller.to_string();
-    let update = match state {
-        SaleState::OffSale => statement!(
-            "UPDATE listings SET hidden_at_ms = ?3, taken_off = 1 \
-             WHERE id = ?1 AND seller_address = ?2 AND hidden_at_ms IS NULL",
-            id.as_str(),
-            seller.as_str(),
-            now_ms
+    let update: Write = match state {
+        SaleState::OffSale => sql::write!(
+            "UPDATE listings SET hidden_at_ms = ?3, taken_off = 1 WHERE id = ?1 AND seller_address = ?2 \
+             AND hidden_at_ms IS NULL AND (?4 IS NULL OR ?4 > take_off_signed_ms)",
+            id,
+            seller,
+            now_ms,
+            signed_at
         ),
-        SaleState::ForSale => statement!(
-            "UPDATE listings SET hidden_at_ms = NULL, taken_off = 0 \
-             WHERE id = ?1 AND seller_address = ?2 AND taken_off = 1",
-            id.as_str(),
-            seller.as_str()
+        SaleState::ForSale => sql::write!(
+            "UPDATE listings SET hidden_at_ms = NULL, taken_off = 0 WHERE id = ?1 AND seller_address = ?2 \
+             AND taken_off = 1 AND (?3 IS NULL OR ?3 > relist_signed_ms)",
+            id,
+            seller,
+            signed_at
         ),
     };
-    let known = statement!(
-        "SELECT json_quote(seller_address) FROM listings WHERE id = ?1 AND (hidden_at_ms IS NULL OR taken_off = 1)",
-        id.as_str()
+    // Also if the listing had this state already, so that the proof cannot be used after the next change.
+    let used = signed_at.map(|signed_at| -> Write {
+        sql::write!(
+            "UPDATE listings SET take_off_signed_ms = iif(?4, take_off_signed_ms, max(take_off_signed_ms, ?3)), \
+               relist_signed_ms = iif(?4, max(relist_signed_ms, ?3), relist_signed_ms) \
+             WHERE id = ?1 AND seller_address = ?2",
+            id,
+            seller,
+            signed_at,
+            state == SaleState::ForSale
+        )
+    });
+    let after: Read<Option<AfterChange>> = sql::read!(
+        "SELECT seller_address, taken_off FROM listings WHERE id = ?1 AND (hidden_at_ms IS NULL OR taken_off = 1)",
+        id
     );
-    let [_, known] = exactly(db.batch(vec![update, known]).await?)?;
-    let known: Option<String> = known.first_json()?;
-    Ok(match known {
+    let ((), _, after) = db.batch((update, used, after)).await?;
+    Ok(match after {
         None => Err(NotChanged::Unknown),
-        Some(by) if by != seller => Err(NotChanged::NotYours),
+        Some(after) if after.seller_address != *seller => Err(NotChanged::NotYours),
+        Some(after) if after.taken_off != (state == SaleState::OffSale) => Err(NotChanged::ProofUsed),
         Some(_) => Ok(()),
     })
 }
 
-/// Returns a listing as JSON for its buyers, and whether it is for sale; `None` if it does not exist or an operator hid
-/// it.
-///
-/// # Errors
-/// Returns an error if the database query failed.
-pub async fn bought(db: &impl Database, id: &ListingId) -> Result<Option<(String, bool)>, DatabaseError> {
-    let sql = format!(
-        "SELECT iif(hidden_at_ms IS NULL, '+', '-') || {LISTING_JSON} FROM {LISTINGS} \
-         WHERE id = ?1 AND (hidden_at_ms IS NULL OR taken_off = 1)"
-    );
-    let rows = db.run(statement!(sql, id.as_str())).await?.rows;
-    let found = rows.first().and_then(|row| row.split_at_checked(1));
-    Ok(found.map(|(sale, json)| (json.to_owned(), sale == "+")))
+/// A listing's seller and state after a change.
+#[derive(Deserialize)]
+struct AfterChange {
+    seller_address: Address,
+    #[serde(deserialize_with = "sql::flag")]
+    taken_off: bool,
 }
 
-/// Builds the statement that reads the listings withdrawn by an address, newest first, as JSON.
-pub fn taken_off(seller: &str) -> Statement {
-    statement!(
+/// A listing that an operator did not hide, as its buyers see it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Bought {
+    /// The listing as JSON.
+    pub json: String,
+    #[serde(deserialize_with = "sql::flag")]
+    pub for_sale: bool,
+}
+
+/// Builds the query that reads a listing for its buyers; `None` if it does not exist or an operator hid it.
+pub fn bought(id: &ListingId) -> Read<Option<Bought>> {
+    sql::read!(
+        "SELECT {LISTING_JSON} AS json, hidden_at_ms IS NULL AS for_sale FROM {LISTINGS} \
+         WHERE id = ?1 AND (hidden_at_ms IS NULL OR taken_off = 1)",
+        id
+    )
+}
+
+/// Builds the query that reads the listings withdrawn by an address, newest first, as JSON.
+pub fn taken_off(seller: &str) -> Read<Vec<String>> {
+    sql::read!(
         "SELECT {LISTING_JSON} FROM {LISTINGS} WHERE seller_address = ?1 AND taken_off = 1 ORDER BY seq DESC LIMIT {MAX_LISTED}",
         seller
     )

@@ -84,7 +84,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let (record, shown, hash) = self.database.batch(reads).await?;
         let mut record = record.ok_or(NotRead::Unknown)?;
         let missing = || DatabaseError(format!("{} has no content", record.listing_id));
-        let content_hash: ContentHash = hash.first_json()?.ok_or_else(missing)?;
+        let content_hash: ContentHash = hash.ok_or_else(missing)?;
         let content = match (record.is_purchase(), with_content) {
             (false, _) if record.entry.state.is_open() => None,
             (false, _) => return Err(NotRead::Failed),

@@ -8,9 +8,9 @@ use api_types::{Alarm, AlarmName};
 use cardano::{keys::SigningKey, slots::Millis};
 use escrow::{Datum, evidence::EVIDENCE_GRACE_MS};
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Read};
 
-use super::{Keys, ServiceWallet, Watch};
+use super::{Keys, ServiceWallet, Watch, due::SERVICE_WALLET};
 
 /// Maximum time in ms until a dispute's next check for the dispute to raise an alarm. After a failure, the next check is
 /// due sooner than this; while a dispute only waits for evidence, it is due later, and there is nothing to report.
@@ -20,12 +20,12 @@ const MAX_ESCROWS: u32 = 20;
 
 /// An open escrow, with the facts from which alarms are derived.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Open {
     purchase: String,
     address: String,
     datum: String,
     /// The service wallet that bought; `None` if an external wallet did.
+    #[serde(deserialize_with = "sql::json")]
     service_wallet: Option<ServiceWallet>,
 }
 
@@ -35,13 +35,12 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
     /// # Errors
     /// Returns [`DatabaseError`] if the escrows cannot be read.
     pub(super) async fn alarms(&self, clock: Millis) -> Result<Vec<Alarm>, DatabaseError> {
-        let [open, late] = exactly(self.database.batch(vec![open(), late(clock)]).await?)?;
-        let late = late.all_json::<String>()?.into_iter().map(|purchase| {
+        let (open, late) = self.database.batch((open(), late(clock))).await?;
+        let late = late.into_iter().map(|purchase| {
             let message =
                 format!("the dispute of {purchase} is not settled in time: see ARBITER_TOKEN, and the arbiter's log");
             Alarm::new(AlarmName::DisputeLate, message)
         });
-        let open: Vec<Open> = open.all_json()?;
         Ok(late.chain(self.cannot_sell(&open)).chain(self.cannot_protect(&open)).collect())
     }
 
@@ -88,20 +87,18 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
     }
 }
 
-fn open() -> Statement {
-    statement!(
-        "SELECT json_object('purchase', e.purchase_id, 'address', e.address, 'datum', e.datum, 'serviceWallet', \
-           json((SELECT json_object('owner', a.owner, 'address', a.wallet_address, 'keyVersion', a.key_version) \
-             FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
+fn open() -> Read<Vec<Open>> {
+    sql::read!(
+        "SELECT e.purchase_id AS purchase, e.address, e.datum, {SERVICE_WALLET} AS service_wallet \
          FROM escrows e JOIN purchases p ON p.id = e.purchase_id \
          WHERE e.utxo IS NOT NULL AND e.next_at_ms >= 0 ORDER BY e.next_at_ms LIMIT {MAX_ESCROWS}"
     )
 }
 
 /// Builds the statement that reads disputes that are not settled in time.
-fn late(clock: Millis) -> Statement {
-    statement!(
-        "SELECT json_quote(e.purchase_id) FROM escrows e JOIN purchases p ON p.id = e.purchase_id \
+fn late(clock: Millis) -> Read<Vec<String>> {
+    sql::read!(
+        "SELECT e.purchase_id FROM escrows e JOIN purchases p ON p.id = e.purchase_id \
          WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND e.external_dispute_unlock_ms <= ?2 AND p.status = 'Disputed' \
          ORDER BY e.external_dispute_unlock_ms LIMIT {MAX_ESCROWS}",
         clock.saturating_add(PUT_OFF_MS),

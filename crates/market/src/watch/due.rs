@@ -97,6 +97,10 @@ fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D
     Ok(cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok()))
 }
 
+/// SQL expression for the [`ServiceWallet`] that bought the purchase `p`, as JSON; NULL if an external wallet did.
+pub(super) const SERVICE_WALLET: &str = "(SELECT json_object('owner', a.owner, 'address', a.wallet_address, \
+    'keyVersion', a.key_version) FROM accounts a WHERE a.wallet_address = p.buyer_address)";
+
 /// Builds the statement that reads the due escrows on which no transaction of the platform is pending. Skips the first
 /// `except` of them.
 ///
@@ -107,12 +111,13 @@ pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
         format!(
             include_str!("due.sql"),
             page = PAGE,
+            service_wallet = SERVICE_WALLET,
             height = newest("height", "e.purchase_id"),
             fresh = "p.status IN ('FundsLocked', 'RefundRequested') AND e.submit_result_ms > ?1 AND coalesce(w.failures, 0) = 0",
             // Moved forward by the time from issuance, so that it counts as due now: its buyer is waiting for the content.
             result =
                 format_args!("e.submit_result_ms - {SUBMIT_RESULT_MS} + coalesce(w.failures, 0) * {RESULT_FAILED_MS}"),
-            some_day =
+            no_deadline =
                 format_args!("e.external_dispute_unlock_ms + {NO_DEADLINE_MS} + coalesce(w.failures, 0) * {FAILED_MS}"),
         ),
         clock,

@@ -27,8 +27,7 @@ use sql::{Database, DatabaseError, Read, Write};
 
 use super::{ArbiterClient, Keys, Ledger, context::Tick};
 use crate::{
-    account,
-    catalogue::{self, ListingTerms},
+    account, catalogue,
     claim::NewPayment,
     contents::Contents,
     listing::{DeliveryMode, ListingId, MIN_PRICE},
@@ -218,7 +217,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     ) -> Result<Option<Recording>, PortError> {
         let reads = (catalogue::terms(listing), account::by_wallet(wallet));
         let (terms, account) = self.ports.database.batch(reads).await?;
-        let (Some(terms), Some(account)) = (terms.first_json::<ListingTerms>()?, account) else { return Ok(None) };
+        let (Some(terms), Some(account)) = (terms, account) else { return Ok(None) };
         let seller = terms.seller_address.to_string();
         // The price may have changed since the payment, or since the backup.
         let mut paid = utxos.made.iter().filter(|made| made.address == seller).map(|made| made.value.lovelace);
