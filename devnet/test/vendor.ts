@@ -10,6 +10,7 @@ export const SOURCE = `Examples of @blockfrost/openapi ${version}, MIT License, 
 const ADAPTERS = ["crates/edge/src/chain.rs", "crates/provider/src/lib.rs"];
 /** Paths that the adapters write differently than the description. */
 const NAMES: { readonly [path: string]: string } = {
+  "/blocks/{block}/previous": "/blocks/{hash_or_number}/previous",
   "/blocks/{height}": "/blocks/{hash_or_number}",
   "/mempool/{tx}": "/mempool/{hash}",
   "/txs/{tx}": "/txs/{hash}",

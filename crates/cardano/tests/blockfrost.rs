@@ -23,6 +23,7 @@ const READERS: &[Reader] = &[
     ("/addresses/{address}/utxos", unspent),
     ("/blocks/latest", block),
     ("/blocks/{hash_or_number}", block),
+    ("/blocks/{hash_or_number}/previous", blocks),
     ("/epochs/latest/parameters", parameters),
     ("/genesis", genesis),
     // Only the status is used.
@@ -58,6 +59,11 @@ fn block(body: &[u8]) {
     let tip = blockfrost::tip(body).unwrap();
     assert_eq!((tip.height, tip.slot, tip.time_ms), (15_243_593, 412_162_133, 1_641_338_934_000));
     assert_eq!(blockfrost::epoch(body), Ok(425));
+}
+
+fn blocks(body: &[u8]) {
+    let blocks = blockfrost::blocks(body).unwrap();
+    assert_eq!(blocks.iter().map(|block| (block.height, block.slot)).collect::<Vec<_>>(), [(15_243_593, 412_162_133)]);
 }
 
 fn genesis(body: &[u8]) {
