@@ -127,12 +127,12 @@ function wrong(field) {
   const length = [...value].length;
   if (dataset.most && length > Number(dataset.most)) return `At most ${dataset.most} characters; these are ${length}.`;
   if (validity.rangeOverflow) return "At most 45,000,000,000 tADA: more does not exist.";
-  if (validity.patternMismatch || validity.typeMismatch) return dataset.wrong ?? "This does not look right.";
+  if (validity.patternMismatch || validity.typeMismatch) return dataset.wrong ?? "This is not in the expected form.";
   if (dataset.protected) {
     const least = form.modes.value === "instant" ? 1 : Number(dataset.protected);
     if (Number(value) < least) return `At least ${least} tADA${least > 1 ? " where protection is offered" : ""}.`;
   }
-  return validity.valid ? "" : "This does not look right.";
+  return validity.valid ? "" : "This is not in the expected form.";
 }
 
 function offer() {

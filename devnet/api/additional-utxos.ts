@@ -118,7 +118,7 @@ function unwrapped(bytes: Uint8Array): Uint8Array {
     const outer = decode(bytes);
     if (outer.kind === "bytes" && decode(outer.value).kind === "bytes") return outer.value;
   } catch {
-    // Not wrapped twice: flat bytes are not CBOR.
+    // The bytes are wrapped only once, because flat bytes are not CBOR.
   }
   return bytes;
 }

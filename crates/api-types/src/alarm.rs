@@ -14,7 +14,7 @@ pub struct Alarm {
     pub name: AlarmName,
     /// Description of the condition, with the purchase, address or number concerned.
     pub message: String,
-    /// What the operator should do to end the condition.
+    /// Advice to the operator: how to end the condition.
     pub advice: String,
 }
 

@@ -78,7 +78,7 @@ pub enum ErrorCode {
     DailyQuotaExceeded,
     /// The proof that created a listing was sent again with a different offer.
     ProofReused,
-    // Who asks.
+    // Authentication.
     /// There is no session, or it has expired.
     NotSignedIn,
     /// The bearer token is missing or invalid.

@@ -40,7 +40,7 @@ impl ChainClient {
     pub fn at(blockfrost: Option<&str>, service_is_local: bool) -> Result<Self, Failure> {
         let base = blockfrost.unwrap_or(if service_is_local { LOCAL } else { PREPROD });
         let local = is_local(&secure("--blockfrost", base)?);
-        // Not an argument, because other users of the machine can read those.
+        // Read from the environment, because other users of the machine can read arguments.
         let project_id = std::env::var("BLOCKFROST_PROJECT_ID").unwrap_or_default();
         Ok(Self { provider: Provider::new(base.to_owned(), project_id), local })
     }

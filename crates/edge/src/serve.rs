@@ -122,7 +122,7 @@ impl Request {
     /// # Errors
     /// Returns an error if the request has no body.
     pub fn stream(&self) -> Result<ByteStream> {
-        // Not the runtime's own `clone`, which would tee the body.
+        // The runtime's own `clone` would tee the body.
         worker::Request::from(Clone::clone(&self.raw)).stream()
     }
 }

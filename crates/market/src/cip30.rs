@@ -42,7 +42,7 @@ pub struct Cip30Wallet {
     pub addresses: Vec<Address>,
 }
 
-/// What a wallet says about itself: the results of CIP-30's methods.
+/// A wallet's description of itself: the results of CIP-30's methods.
 #[derive(Clone, Debug, Default)]
 pub struct WalletDescription<'a> {
     /// `getChangeAddress()`: hex, or bech32.

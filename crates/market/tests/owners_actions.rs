@@ -166,7 +166,7 @@ fn an_account_acts_on_no_purchase_but_its_own() {
     let stranger = sign_up(&sales.db, 8, NOON);
     let refused = perform(&sales, &lock, Dispute, &stranger);
     assert_eq!(refused, Err(ActionError::NoEscrow(NoEscrow::Unknown)));
-    // What its owner's own wallet paid for is for that wallet to sign.
+    // Actions on a purchase that the owner's own wallet paid for need that wallet's signature.
     let bought = sales.sell_another(&person(8));
     sales.ticks(3);
     assert!(matches!(perform(&sales, &bought, Dispute, &stranger), Err(ActionError::OwnWallet(_))));

@@ -44,7 +44,7 @@ fn triggers() -> Vec<Trigger> {
 
 fn projections() -> BTreeSet<String> {
     let derived = triggers().into_iter().filter(|(name, ..)| !CHANGE_RECORDS.contains(&name.as_str()));
-    // Of `listings`, one column.
+    // Only one column of `listings` is derived.
     derived.flat_map(|(.., writes)| writes).filter(|table| table != "listings").collect()
 }
 

@@ -43,7 +43,7 @@ impl Open {
             Event::Start(tag) => self.opened(tag),
             Event::End(tag) => self.closed(tag),
             Event::Text(_) | Event::Code(_) | Event::SoftBreak | Event::HardBreak | Event::Rule => Some(event),
-            // Of extensions that are not enabled.
+            // These belong to extensions that are not enabled.
             _ => None,
         }
     }

@@ -98,7 +98,7 @@ pub enum Bound {
     ToThisRequest,
 }
 
-/// What a transaction's metadata contains under [`METADATA_LABEL`].
+/// Content of a transaction's metadata under [`METADATA_LABEL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carried {
     Absent,

@@ -10,7 +10,7 @@ use super::{for_models, shop::Shelf};
 /// Names of the numeric arguments of all tools.
 const NUMBERS: [&str; 4] = ["maxPriceAda", "minReputation", "limit", "contentOffset"];
 
-/// What a tool does beside reading.
+/// Effects of a tool, other than reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing.

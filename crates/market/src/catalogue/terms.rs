@@ -46,7 +46,7 @@ pub(super) fn of_listing(title: &str, description: &str, category: Option<&str>)
         }
         terms.extend(stem(word));
     }
-    // Of the stems, too: a typo and another ending are more than one letter.
+    // Stems are varied too, because a typo and another ending differ from the word by more than one letter.
     let words = [title, category].into_iter().flat_map(split);
     terms.extend(words.flat_map(|word| similar(word).chain(stem(word).into_iter().flat_map(|stem| similar(&stem)))));
     terms.into_iter().collect::<Vec<_>>().join(" ")

@@ -76,7 +76,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                     for purchase in purchases {
                         self.unposted.entry(purchase).and_modify(|why| *why = error.to_string());
                     }
-                    // Not the fault of this task, and it would affect the next one too.
+                    // The provider is at fault and not this task, so the next one would fail too.
                     if matches!(&error, PortError::Chain(error) if error.serves_nothing()) {
                         return Ok(());
                     }
