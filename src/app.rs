@@ -162,7 +162,8 @@ impl App {
         self.chain_for(&limits::client(&self.request)?)
     }
 
-    /// Returns a client of the chain's provider whose calls before a payment is claimed take turns as those of `who`.
+    /// Returns a client of the chain's provider for the client or account `who`. Calls before a payment is claimed wait
+    /// in a queue, in which every client has its turn.
     pub fn chain_for(&self, who: &str) -> Result<Blockfrost, ApiError> {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();

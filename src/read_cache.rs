@@ -122,7 +122,7 @@ pub struct VersionedDatabase {
 }
 
 impl VersionedDatabase {
-    /// Creates a database for a request.
+    /// Creates a handle on the nearest replica for a request.
     pub fn new(app: &App) -> Self {
         Self { database: app.nearest(), now: app.now_ms, last: Cell::new(None) }
     }

@@ -19,8 +19,8 @@ pub fn exactly<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String
     }
 }
 
-/// Parses texts like [`exactly`], and checks that every field of the type, at any depth, occurs in at least one of the
-/// texts. This shows that the code which writes the texts omits no field.
+/// Parses each text with [`exactly`], and checks that at least one of them has each field of the type, nested fields
+/// included. A field that the writer of the texts never sends is thus found.
 ///
 /// # Errors
 /// Returns the path of a missing field, or the error of [`exactly`].

@@ -53,8 +53,8 @@ const fn told(action: BuyerAction) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the action of the contract that performs a buyer's action.
-const fn contracts(action: BuyerAction) -> Action {
+/// Maps a buyer's action to the contract's redeemer.
+const fn redeemer(action: BuyerAction) -> Action {
     match action {
         BuyerAction::RequestRefund | BuyerAction::Dispute => Action::SetRefundRequested,
         BuyerAction::TakeRefund => Action::WithdrawRefund,
@@ -273,15 +273,15 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: BuyerAction) -> Resul
         let escrow = current(shop, &id, &keys)?;
         purchase.must_be_of(&escrow, shop)?;
         must_fit(what, &escrow, &id)?;
-        not_early(&escrow, contracts(what), shop.chain.clock()?)?;
-        match attempt(shop, &id, (contracts(what), &escrow), &keys) {
+        not_early(&escrow, redeemer(what), shop.chain.clock()?)?;
+        match attempt(shop, &id, (redeemer(what), &escrow), &keys) {
             Ok(tx) => {
                 shop.tell.progress("the shop shows it within a minute: `surety status`");
-                let result = json!({ "purchase": id, "action": contracts(what).name(), "txHash": tx });
+                let result = json!({ "purchase": id, "action": redeemer(what).name(), "txHash": tx });
                 return shop.tell.result(&result, &format!("{}, in transaction {tx}", told(what).1));
             }
             Err(Failure::Refused(why)) => {
-                if !is_superseded(shop, &escrow, contracts(what))? {
+                if !is_superseded(shop, &escrow, redeemer(what))? {
                     return Err(Failure::Refused(format!("{why}: `surety status {id}` says what can be done")));
                 }
                 shop.tell.progress("another transaction spent the escrow meanwhile: trying again");

@@ -72,7 +72,7 @@ const MAX_REASON: usize = 2_000;
 /// the length of answers. Reading this many bytes takes some milliseconds; an ordinary answer has a tenth of them.
 const BYTES_PER_CALL: usize = 128 << 10;
 
-/// How the length of a provider's answer is determined, and what a long answer costs whoever causes it.
+/// Party that determines the length of a provider's answer, and so could make it long on purpose.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Length {
     /// Determined by the author of a transaction, who pays a fee for the transaction's size.

@@ -108,8 +108,8 @@ pub struct Rule {
     /// Times of the datum that must all have been reached when the transaction's validity interval begins. If the list
     /// is not empty, the interval needs a lower bound.
     pub starts: &'static [DatumTime],
-    /// Times of the datum, before the latest of which the transaction's validity interval must end. If the list is
-    /// empty, there is no such limit.
+    /// Times of the datum that bound the transaction's validity interval: it must end before the latest of them. If the
+    /// list is empty, the interval may end at any time.
     pub ends: &'static [DatumTime],
     /// Effect of the action on the escrow.
     pub effect: Effect,
@@ -193,7 +193,7 @@ pub struct ValidityRange {
 /// Reason why the contract would reject an action, regardless of the transaction's outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContractRefusal {
-    /// No rule allows this action in the escrow's state and with its result hash.
+    /// No rule allows this action in the escrow's present state, considering whether it has a result hash.
     #[error("not possible in this state")]
     State,
     /// The address of the party that must sign has a script credential, which cannot sign.

@@ -51,7 +51,7 @@ pub struct WalletDescription<'a> {
     pub utxos: Vec<&'a str>,
     /// `getCollateral()`, if available.
     pub collateral: Vec<&'a str>,
-    /// `getUsedAddresses()`, if available.
+    /// Result of `getUsedAddresses()`; empty if the page did not ask for it.
     pub addresses: Vec<&'a str>,
 }
 

@@ -215,8 +215,8 @@ pub fn text(sql: std::fmt::Arguments<'_>) -> Cow<'static, str> {
 pub struct Rows {
     /// Text of the only column of each row.
     ///
-    /// A statement that writes reports its effect by a RETURNING clause, because a count of changed rows would include
-    /// the changes of triggers.
+    /// Writes have a RETURNING clause that reports their effect, because SQLite's count of changed rows would include
+    /// the rows that triggers changed.
     pub rows: Vec<String>,
 }
 

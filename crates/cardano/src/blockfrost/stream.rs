@@ -24,7 +24,7 @@ pub trait Collect {
     /// Name of the field that contains the list; `None` if the response itself is the list.
     const LIST: Option<&'static str>;
 
-    /// Consumes a field of the response that is a string outside the list.
+    /// Consumes a string field of the response that is not part of the list of items.
     ///
     /// # Errors
     /// [`ChainError`](crate::chain::ChainError) if the value is not as documented.

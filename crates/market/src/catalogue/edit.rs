@@ -15,7 +15,7 @@ use crate::{contents::Contents, listing::changes::Changes, port_error::PortError
 
 /// Time in ms for which a former price can be paid: the validity of an offer, and a minute for caches and clocks.
 const FORMER_PRICE_MS: Millis = (MAX_TIMEOUT_SECONDS as Millis + 60) * 1_000;
-/// Maximum number of former prices of a listing that can be paid at one time.
+/// Maximum number of former prices at which a listing can still be bought.
 const MAX_FORMER_PRICES: u32 = 10;
 /// Maximum number of attempts if concurrent edits of the listing come first.
 const MAX_ROUNDS: u32 = 3;

@@ -134,7 +134,8 @@ impl Filter {
         self.words.as_deref().map_or(0, |text| words(text).len())
     }
 
-    /// Returns the full-text query of all words, or of any; the last word is a prefix.
+    /// Returns the full-text query that requires all of the filter's words, where the last one may be the beginning of
+    /// a longer word. Returns `None` if there are no words to search for.
     fn match_text(&self) -> Option<String> {
         let words = words(self.words.as_deref()?);
         let last = words.len().saturating_sub(1);

@@ -155,8 +155,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(None)
     }
 
-    /// Undoes the recorded effects of all blocks above the height `fork`. Returns `false` if another tick does so. The
-    /// stored progress is reset first, so that a concurrent tick can no longer write what it read before.
+    /// Undoes the recorded effects of all blocks above the height `fork`. Returns `false` if a concurrent run of the
+    /// watcher is already undoing them. The stored progress is reset first, so that a concurrent run can no longer
+    /// write steps that it read from the abandoned blocks.
     async fn roll_back(&self, fork: u64, stored: &mut Stored) -> Result<bool, PortError> {
         if self.ports.database.execute(stored.go_back(fork)).await?.is_none() {
             return Ok(false);

@@ -29,7 +29,8 @@ pub enum TransferMethod {
 #[error("the escrow's transfer method is `escrow` or `masumi`")]
 pub struct UnknownMethod;
 
-/// Clients that know the method as `masumi` derive another address than this deployment's, so they could not pay.
+/// The payment method cannot be offered under the name `masumi`: clients derive the escrow's address from the published
+/// contract of that name, and this deployment's address differs, so they could not pay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "clients of the method `masumi` derive the escrow's address from the published validator, blueprint \

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Payment;
 
-/// Maximum number of earlier transactions whose outputs one payment may spend, because each must be looked up. Together
-/// with the newest block, the protocol parameters, the submission and the polling after it, a request stays below 40
-/// outgoing calls.
+/// Maximum number of earlier transactions whose outputs one payment may spend. Each of them is looked up by a call to
+/// the provider, and a request may make about 40 outgoing calls in total: those that submit the payment and wait for
+/// its block must remain.
 pub const MAX_INPUT_TRANSACTIONS: usize = 16;
 
 /// Maximum number of native tokens in the outputs that a foreign payment spends. The outputs stay in memory until the

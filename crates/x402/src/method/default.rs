@@ -37,7 +37,7 @@ pub struct DefaultMethod {
 }
 
 impl DefaultMethod {
-    /// Creates the method for a network and a confirmation policy.
+    /// Creates the payment method `default` for a network and a confirmation policy.
     ///
     /// # Errors
     /// [`MempoolPolicy`] if the policy does not wait for a block.

@@ -93,8 +93,8 @@ impl Accepted {
         Err(InvalidAccepted::Differs(first.unwrap_or("extra")))
     }
 
-    /// Returns `true` if the canonical JSON (RFC 8785) of both entries is equal. An alias of the network's name counts as
-    /// the name.
+    /// Returns `true` if both entries have the same canonical JSON (RFC 8785), after each alias of a network is
+    /// replaced by the network's canonical name.
     pub(crate) fn equals(&self, other: &Self) -> bool {
         json::canonical(&*self.with_canonical_network()).is_some_and(|text| {
             json::canonical(&*other.with_canonical_network()).is_some_and(|other| bool::from(text.ct_eq(&other)))

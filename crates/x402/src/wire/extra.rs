@@ -43,7 +43,8 @@ impl Extra {
         }
     }
 
-    /// Returns the number of confirmations that a payment needs. If the field is absent, a block and one newer block.
+    /// Returns the number of confirmations that a payment needs. If the entry names no policy, this is
+    /// the block that includes the payment and one newer block.
     #[must_use]
     pub fn confirmation_policy(&self) -> ConfirmationPolicy {
         let said = match self {

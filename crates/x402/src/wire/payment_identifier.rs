@@ -34,7 +34,7 @@ pub enum InvalidPaymentId {
     /// The extension is not an object whose `info` contains the boolean `required`.
     #[error("extensions.payment-identifier must be an object with info: {{required: boolean, id?: string}}")]
     Shape,
-    /// The id has a wrong length or contains other characters.
+    /// The id has a wrong length, or contains a character that is not allowed.
     #[error("extensions.payment-identifier.info.id must have 16 to 128 characters of A-Z a-z 0-9 _ -")]
     Id,
 }
@@ -74,7 +74,7 @@ impl FromStr for PaymentId {
     }
 }
 
-/// Returns the extension's entry in `extensions` for a 402 that allows an id without requiring it.
+/// Returns the entry of a 402's `extensions` that says that a payment may carry an identifier, but need not.
 #[must_use]
 pub fn offered() -> Map<String, Value> {
     let extension = json!({

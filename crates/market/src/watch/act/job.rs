@@ -96,8 +96,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(vec![cases, second])
     }
 
-    /// Returns those escrows of a rejected action that no other transaction has spent. The steps of the others are
-    /// recorded, and their next tasks become due.
+    /// Returns those escrows of a rejected action that are still unspent on the chain. If another transaction has spent
+    /// an escrow, records that transaction as its next step.
     async fn unspent(&mut self, cases: Vec<Judged>) -> Result<Vec<Judged>, PortError> {
         let mut unspent = vec![];
         for judged in cases {
