@@ -1,6 +1,7 @@
 //! Performs a buyer's action on a purchase that an account's service wallet paid for.
 //!
 //! Only the service has this wallet's key, so a session of the account, or a grant of its agent, authorizes the action.
+//! (If the escrow named the owner's own wallet as buyer, the watcher could not protect the purchase.)
 //! The transaction goes through the outbox, like those of the watcher: it is recorded, and the escrow's output
 //! reserved, before it is submitted. Concurrent requests of the buyer and an agent, and the watcher's own protection of
 //! the buyer, therefore lead to one transaction.

@@ -9,6 +9,9 @@
 //! Only transactions signed by the wallet's own key count, so strangers cannot create purchases. Reading starts when
 //! everything that was submitted before the restore is in a block or has expired, and ends at that time; later
 //! transactions are in the outbox.
+//!
+//! Ticks do this rather than a command of the operator, because whoever restores a database may not know of the
+//! command, and because ticks let each wallet pay again as soon as it has been read.
 
 use api_types::{Alarm, AlarmName};
 use cardano::{
