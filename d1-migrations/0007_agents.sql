@@ -91,6 +91,7 @@ CREATE TABLE purchase_requests (
   price INTEGER NOT NULL CHECK (price > 0),      -- the price that was approved, which the payment may not exceed
   approved INTEGER CHECK (approved IN (0, 1)),   -- NULL until the owner answers
   tx_id TEXT CHECK (length(tx_id) = 64),         -- the payment that used the approval; a failed one does not count
+  asked_at_ms INTEGER NOT NULL,
   expires_at_ms INTEGER NOT NULL,                -- expiry of the request, or of the approval
   UNIQUE (grant_id, listing_id, mode)
 ) STRICT, WITHOUT ROWID;

@@ -6,6 +6,7 @@ pub mod creators;
 pub mod discovery;
 pub mod drafts;
 pub mod edit;
+pub mod events;
 pub mod facilitator;
 pub mod health;
 pub mod listings;
@@ -22,7 +23,7 @@ pub mod unlock;
 use crate::{openapi, receipts, route::Route};
 
 /// All routes, by resource.
-static ALL: [&[Route]; 20] = [
+static ALL: [&[Route]; 21] = [
     listings::ROUTES,
     edit::ROUTES,
     take_off::ROUTES,
@@ -34,6 +35,7 @@ static ALL: [&[Route]; 20] = [
     auth::ROUTES,
     me::ROUTES,
     purchase_requests::ROUTES,
+    events::ROUTES,
     mcp::ROUTES,
     oauth::ROUTES,
     discovery::ROUTES,

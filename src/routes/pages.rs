@@ -12,7 +12,7 @@ use edge::{
 use market::{
     ListingId,
     catalogue::{self, Filter, take_off},
-    chain_state,
+    chain_state, event,
     listing::MAX_CONTENT_BYTES,
     purchase,
     purchase_request::{self, RequestId},
@@ -20,14 +20,14 @@ use market::{
 };
 use pages::{
     POLICY, accept,
-    account::SHOWN,
+    account::{NOTICES, SHOWN},
     guide,
     home::{self, Asked},
     markdown, test_wallet,
     view::{Listing, Purchase},
 };
 use serde::de::DeserializeOwned;
-use sql::{Database, DatabaseError};
+use sql::{Both, Database, DatabaseError};
 use x402_cardano::wire::{
     PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, decode_header, sign_in_with_x::SIGN_IN_WITH_X,
 };
@@ -304,12 +304,14 @@ pub async fn account(app: &App, session: Option<Session>) -> Result<Response, Ap
         purchase::sales(&me.owner),
         take_off::taken_off(&me.owner),
         purchase_request::waiting(&me.owner, app.now_ms),
+        event::newest(&me.owner, None, NOTICES),
     );
-    let (titles, sales, taken_off, waiting) = app.database().batch(more).await?;
+    let (titles, sales, taken_off, waiting, events) = app.database().batch(more).await?;
     let account = ::pages::account::Account {
         me,
         balance,
         waiting,
+        events: events.into_iter().map(|Both(_, event)| event).collect(),
         titles,
         sales,
         taken_off: taken_off.iter().map(|json| read(json)).collect::<Result<_, _>>()?,

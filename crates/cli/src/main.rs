@@ -1,7 +1,7 @@
 //! `surety`: a client of the marketplace for the shell, with its own key.
 //!
 //! ```text
-//! main ──> a command: catalogue, selling, buying, redelivery, acting, account, wallet
+//! main ──> a command: catalogue, selling, buying, redelivery, acting, account, events, wallet
 //!            ├── evidence  a purchase's public facts, for anyone to check
 //!            ├── doctor    probes a deployment with the requests of common clients
 //!            ├── service   the API, which drafts transactions
@@ -18,6 +18,7 @@ mod buying;
 mod catalogue;
 mod chain;
 mod doctor;
+mod events;
 mod evidence;
 mod failure;
 mod home;
@@ -165,6 +166,8 @@ enum Command {
         /// The request's id.
         id: String,
     },
+    /// List what happened: sales, deliveries, disputes, refunds, payouts, and questions of agents.
+    Events(events::EventsArguments),
     /// Send the Surety balance to the wallet that signed in. About 2 ADA stay for fees.
     Withdraw,
     /// Check which clients and wallets a deployment serves; exit code 1 if some are not served.
@@ -218,6 +221,7 @@ impl Shop {
             Command::Approvals => account::approvals(self),
             Command::Approve { id } => account::answer(self, id, api_types::Answer::Approve),
             Command::Decline { id } => account::answer(self, id, api_types::Answer::Decline),
+            Command::Events(arguments) => events::run(self, arguments),
             Command::Withdraw => account::withdraw(self),
             Command::Doctor { url } => doctor::run(url.as_deref().unwrap_or(self.service.base()), &self.tell),
         }

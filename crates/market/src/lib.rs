@@ -17,6 +17,7 @@ pub mod contents;
 mod error_codes;
 mod escrow_steps;
 mod escrow_tx;
+pub mod event;
 pub mod fees;
 pub mod headroom;
 pub mod limits;

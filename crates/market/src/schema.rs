@@ -10,6 +10,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../d1-migrations/0006_chain.sql"),
     include_str!("../../../d1-migrations/0007_agents.sql"),
     include_str!("../../../d1-migrations/0008_projections.sql"),
+    include_str!("../../../d1-migrations/0010_events.sql"),
 ];
 
 #[cfg(test)]

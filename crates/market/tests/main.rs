@@ -14,6 +14,7 @@ mod copied_payments;
 mod copied_quotes;
 mod discovery;
 mod drafts;
+mod events;
 mod expiring_locks;
 mod forks;
 mod full_text_cost;

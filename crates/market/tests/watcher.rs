@@ -807,7 +807,7 @@ fn rows_of_strangers_agents_are_deleted_and_approved_ones_stay() {
             &sales,
             &format!(
                 "INSERT INTO purchase_requests VALUES (printf('%032d', {id}), 'owner', printf('%32s', '{grant}'), 'listing {id}', \
-                   'instant', 1, NULL, NULL, {until})"
+                   'instant', 1, NULL, NULL, 0, {until})"
             ),
         );
     };

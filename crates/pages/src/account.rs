@@ -1,6 +1,6 @@
 //! `/me`: the sign-in form, or the owner's account with Surety balance, purchases, sales, limits and agents.
 
-use api_types::{AgentRules, Limits, MAX_REPUTATION, Me};
+use api_types::{AgentRules, Event, Limits, MAX_REPUTATION, Me};
 use cardano::Lovelace;
 use market::{
     account::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA},
@@ -17,6 +17,7 @@ use crate::{
     view::{Agent, Listing, Purchase, PurchaseRequest},
 };
 
+mod notices;
 mod request;
 mod selling;
 
@@ -32,6 +33,9 @@ const WITHDRAWAL_FEE: Lovelace = match Lovelace::new(170_000) {
 /// Maximum number of purchases, and also of listings, that the page shows, newest first.
 pub const SHOWN: usize = 50;
 
+/// Maximum number of events that the page shows.
+pub const NOTICES: u32 = 10;
+
 /// An account as its owner sees it. Purchases and listings are in descending order of time.
 #[derive(Clone, Debug)]
 pub struct Account {
@@ -41,6 +45,8 @@ pub struct Account {
     pub balance: Option<Lovelace>,
     /// Purchase requests of agents that the owner has not answered yet, oldest first.
     pub waiting: Vec<PurchaseRequest>,
+    /// The newest events, newest first, at most [`NOTICES`].
+    pub events: Vec<Event>,
     /// Titles of the purchased listings.
     pub titles: Vec<Title>,
     /// Listings that the owner has taken off sale.
@@ -94,6 +100,7 @@ pub fn page(account: &Account, now: u64) -> String {
             (account.bought())
             (account.selling())
             (account.agents(now))
+            (account.notices())
         }
     })
 }

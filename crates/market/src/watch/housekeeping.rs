@@ -6,7 +6,7 @@ use outbox::{MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up};
 use sql::{Database, Write};
 
 use super::{ArbiterClient, Keys, Ledger, context::Tick};
-use crate::{contents::Contents, limits::DAY_MS};
+use crate::{contents::Contents, event, limits::DAY_MS};
 
 /// Maximum depth of a rollback in blocks (the network's security parameter).
 const SECURITY_BLOCKS: u64 = 2_160;
@@ -67,6 +67,7 @@ fn statements(now: Millis, tip: &Tip) -> Vec<Write> {
         ),
         remove_older("sessions", "token_hash", "expires_at_ms", now),
         remove_oldest("challenge_claims", "digest", "expires_at_ms", now, MAX_CLAIMS),
+        event::remove_old(now),
         remove_older("chain_unread", "tx_id", "listed_at_ms", now.saturating_sub(DAY_MS)),
         remove_older("daily_listing_usage", "rowid", "day", now / DAY_MS),
         remove_older("granted_days", "rowid", "day", now / DAY_MS),
