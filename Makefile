@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node tests/run.ts $(FILES)
 
-.PHONY: help setup outsiders rust-linted rust-tests workers-checked build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke first-sale status tail backup restore mark-restored pause resume facilitator-key clean-state
+.PHONY: help setup outsiders rust-linted rust-tests workers-checked build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench bench-distance scale fuzz package contract deploy rollback smoke first-sale status tail backup restore mark-restored pause resume facilitator-key clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -90,6 +90,9 @@ bench: release outsiders ## what things cost beside the same shop on Hono, then 
 	@node tests/load/bench/bench.ts $(if $(NOTE),--note '$(NOTE)')
 	@cargo bench --quiet --package x402-cardano --bench payments
 	@node tests/load/scale/bench.ts
+
+bench-distance: build ## how much slower a worker is that is far from its database (docs/scale.md)
+	@node tests/load/distance/main.ts
 
 scale: setup ## what limits the service at which load (docs/scale.md); MEASURE=1 measures purchases anew
 	@MEASURE='$(MEASURE)' node tests/load/scale/main.ts

@@ -1,16 +1,15 @@
 // Statements that a replica of the database, some seconds behind, may serve. Real workers whose D1 binding is wrapped,
 // so that it records which statements were run in a session that a replica may serve.
 import assert from "node:assert/strict";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { root } from "../../../stack/stack.ts";
-import { changedConfig } from "../../support/helpers/config.ts";
 import { json, post, send } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import { assertSettled, comeBack, makeOut, settle, unlockUrl } from "../../support/helpers/payments.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
+import { wrappedConfig } from "../../support/helpers/wrapped.ts";
 import { open } from "../accounts/account.ts";
 
 /** Around the worker: `/asked` tells the statements of each session since the last question, and what kind of session it was. */
@@ -50,13 +49,7 @@ describe("the nearest copy of the database", { timeout: 300_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "surety-copy-"));
   let world: World;
   before(async () => {
-    cpSync(join(root, "build"), join(folder, "build"), { recursive: true });
-    const main = join(folder, "build/index.js");
-    const own = /export \{\s*entry_default as default\s*\};/;
-    const program = readFileSync(main, "utf8");
-    assert.match(program, own);
-    writeFileSync(main, program.replace(own, LISTENING));
-    const config = changedConfig(folder, (text) => text.replace(/^main = .*$/m, `main = "${main}"`));
+    const config = wrappedConfig(folder, LISTENING);
     world = await startWorld({ escrow: false, config });
   });
   after(async () => {
