@@ -20,9 +20,11 @@ use crate::{
 pub const NETWORK_ID: u8 = Network::Preprod.id();
 /// Maximum number of characters of an address in text: a base address in hex, with room for a bech32 prefix.
 const MAX_ADDRESS_TEXT: usize = 128;
-/// CIP-19 header type 8, of Byron addresses: their first byte is that of a CBOR array of two items.
+/// Upper four bits of a Byron address's first byte, 0x82. This byte begins a CBOR array of two items, not a CIP-19
+/// header.
 const BYRON: u8 = 8;
-/// Like [`BYRON`], if the length of the CBOR array is in a second byte, which the ledger also accepts.
+/// Upper four bits of a Byron address's first byte, 0x98, if a second byte contains the length of the CBOR array. The
+/// ledger also accepts this form.
 const BYRON_WIDE: u8 = 9;
 
 /// The key or script that controls an address's payments, or its stake.
@@ -56,7 +58,7 @@ pub struct Address {
     stake: Option<Credential>,
 }
 
-/// Reason why a text or bytes are not an address of the expected type and network. The message tells the user what to
+/// Reason why a text or bytes are not an address of the expected type and network. Its message tells the user what to
 /// do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
@@ -282,7 +284,8 @@ pub fn text_of(address: &[u8]) -> String {
     usual.unwrap_or_else(|| hex::encode(address))
 }
 
-/// Encodes any bytes as bech32. Returns `None` if they are too long for bech32, which no real address is.
+/// Encodes bytes as bech32, whether or not they are an address. Returns `None` if they are too long for bech32; no real
+/// address is.
 fn bech32_of(network: Network, address: &[u8]) -> Option<String> {
     bech32::encode::<Bech32>(Hrp::parse_unchecked(network.address_prefix()), address).ok()
 }

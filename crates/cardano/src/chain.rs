@@ -70,8 +70,8 @@ pub struct TracedOutput {
     pub utxo: Utxo,
     /// Transaction that spent the output; `None` if it is unspent.
     pub spent_by: Option<TxHash>,
-    /// `true` if the provider lists the output although it does not exist on the ledger: the collateral return of a
-    /// transaction whose scripts succeeded, or a regular output of one whose scripts failed.
+    /// `true` if the provider lists the output although it does not exist on the ledger. This happens to the collateral
+    /// return if the transaction's scripts succeeded, and to regular outputs if they failed.
     pub collateral: bool,
 }
 
@@ -87,8 +87,7 @@ impl FewTokens {
         Self { most, held: 0 }
     }
 
-    /// Returns the output with only as many tokens as the limit leaves, plus one, so that the caller sees that it is
-    /// exceeded.
+    /// Removes the tokens that exceed the limit, except one, by which the caller sees that the limit was exceeded.
     pub fn of(&mut self, mut output: TracedOutput) -> TracedOutput {
         let assets = &mut output.utxo.value.assets;
         let left = self.most.saturating_add(1).saturating_sub(self.held);
@@ -129,7 +128,8 @@ pub enum Submission {
 /// Reason why the chain could not be read or used. The user is never at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// The provider did not answer in time, the connection broke, or the status was 5xx. Safe calls were retried.
+    /// The provider did not answer in time, the connection broke, or the status was 5xx. Calls that are safe to repeat
+    /// were retried.
     #[error("the chain provider cannot be reached: {0}")]
     Unavailable(String),
     /// The provider throttles our requests.
@@ -144,20 +144,20 @@ pub enum ChainError {
     /// The provider's response is too large or does not have the documented shape.
     #[error("the chain provider returned an unexpected answer: {0}")]
     Malformed(String),
-    /// The newest block's time is so far ahead of our clock that the provider must be wrong.
+    /// The newest block's time is so far ahead of our clock that the provider's data must be wrong.
     #[error("the chain provider's newest block is dated {ahead_s} s ahead")]
     FutureBlock {
         /// Seconds by which the block's time is ahead of the clock.
         ahead_s: u64,
     },
-    /// The client that sent this request has used up its share of our calls to the provider for now.
+    /// The client that sent the request has used up its share of our calls to the provider for now.
     #[error("too many calls to the chain provider: try again in some seconds")]
     TooMany,
-    /// The provider's response is longer than this request may still read, because it contains data that strangers
-    /// wrote to the chain.
+    /// The provider's response is longer than the limit for this request. Strangers can cause such lengths by writing
+    /// much data to the chain.
     #[error("the chain provider's answer is too long to be read within this request")]
     TooLong,
-    /// This request's deadline has passed, so the provider was not called.
+    /// This request has made the maximum number of calls to the provider, so no further call was made.
     #[error("this request needs more calls to the chain provider than it may make")]
     BudgetExhausted,
     /// This request's deadline has passed, so the provider was not called.
@@ -175,7 +175,7 @@ impl ChainError {
         )
     }
 
-    /// Returns `true` if the provider rejects every call of ours for now.
+    /// Returns `true` if the provider currently rejects all our calls, whatever they ask for.
     #[must_use]
     pub const fn serves_nothing(&self) -> bool {
         matches!(self, Self::RateLimited | Self::Forbidden(_) | Self::QuotaUsedUp)
@@ -192,12 +192,13 @@ pub trait Chain {
     async fn recent_tip(&self) -> Result<Tip, ChainError> {
         self.tip().await
     }
-    /// Returns the newest block for a caller that waits for new blocks. All that wait at the same time share one answer
-    /// of the provider, which is at most two seconds old.
+    /// Returns the newest block for a caller that waits for new blocks. Callers that wait at the same time share one
+    /// response of the provider, which is at most two seconds old.
     async fn shared_tip(&self) -> Result<Tip, ChainError> {
         self.recent_tip().await
     }
-    /// Returns the newest block that this client has read so far, without a call. `None` if it has read none.
+    /// Returns the newest block that this client has read so far, without calling the provider. `None` if it has read
+    /// none.
     fn last_read_tip(&self) -> Option<Tip> {
         None
     }

@@ -23,7 +23,7 @@ pub enum Evaluation {
     /// Every script succeeded. Maps the index of each script input, in the ledger's order of all inputs, to the
     /// execution units that its script used.
     Accepted(BTreeMap<usize, ExUnits>),
-    /// A script failed, or the transaction cannot be evaluated; with the provider's reason (truncated).
+    /// A script failed, or the transaction cannot be evaluated. Contains the provider's reason, truncated.
     Refused(String),
 }
 

@@ -16,9 +16,10 @@ use crate::{
     params::{ProtocolParameters, Rational},
 };
 
-/// Number of bytes of reference scripts that have the same price (Conway, `refScriptCostStride`).
+/// Number of bytes of reference scripts in one price tier (Conway, `refScriptCostStride`).
 pub const REFERENCE_SCRIPT_TIER_BYTES: u64 = 25_600;
-/// Price per byte of a tier relative to the tier before, 6/5 (Conway, `refScriptCostMultiplier` = 1.2).
+/// Factor by which a tier's price per byte exceeds that of the tier before: 6/5 (Conway, `refScriptCostMultiplier` =
+/// 1.2).
 const TIER_MULTIPLIER: Rational = Rational { numerator: 6, denominator: 5 };
 /// Maximum number of bytes of reference scripts in one transaction (Conway, `maxRefScriptSizePerTx`).
 pub const MAX_REFERENCE_SCRIPT_BYTES: u64 = 200 * 1024;
@@ -54,7 +55,8 @@ pub struct Weight {
     pub reference_script_bytes: u64,
 }
 
-/// Returns the size by which the ledger charges and limits a transaction that has `tx_bytes` bytes when submitted.
+/// Returns the size that determines the fee and is checked against the size limit, for a transaction of `tx_bytes`
+/// bytes as submitted. `None` for an empty transaction.
 #[must_use]
 pub fn ledger_size(tx_bytes: usize) -> Option<usize> {
     tx_bytes.checked_sub(IS_VALID_BYTES)
@@ -84,8 +86,8 @@ fn execution_fee(params: &ProtocolParameters, units: ExUnits) -> Option<u64> {
     mem.plus(steps)?.ceil()
 }
 
-/// Returns the part of the fee for reference scripts, like the ledger's `tierRefScriptFee`: computed exactly over all
-/// tiers and rounded down once at the end.
+/// Returns the part of the fee for reference scripts. The sum over all tiers is exact and rounded down once at the end,
+/// as in the ledger's `tierRefScriptFee`.
 fn reference_script_fee(base: Rational, multiplier: Rational, bytes: u64) -> Option<u64> {
     let mut total = Fraction::ZERO;
     let mut price = Fraction::from(base);

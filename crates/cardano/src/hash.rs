@@ -121,7 +121,7 @@ impl KeyHash {
     }
 }
 
-/// Computes a BLAKE2b hash of `N` bytes. The ledger uses 28 and 32.
+/// Computes a BLAKE2b hash with a length of `N` bytes. The ledger uses the lengths 28 and 32.
 #[must_use]
 pub fn blake2b<const N: usize>(bytes: &[u8]) -> [u8; N] {
     const { assert!(N >= 1 && N <= 64, "the sizes that BLAKE2b has") };

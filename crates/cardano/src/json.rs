@@ -12,7 +12,7 @@ pub fn has_more_values(text: &[u8], most: usize) -> bool {
     values(text).nth(most).is_some()
 }
 
-/// Maximum memory in bytes that one JSON value takes once parsed, which is that of a map with one entry.
+/// Maximum memory in bytes that one JSON value takes once parsed: that of a map with one entry.
 const VALUE_BYTES: usize = 400;
 
 /// Returns an upper bound of the memory in bytes that a JSON text takes once parsed.

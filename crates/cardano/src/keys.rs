@@ -31,8 +31,8 @@ const WALLET_DOMAIN: &[u8] = b"surety:wallet-key:v1\n";
 /// Domain separator for deriving, from the master secret, the key that signs receipts.
 const RECEIPT_DOMAIN: &[u8] = b"surety:receipt-key:v1\n";
 
-/// Verifies Ed25519 signatures without the cofactor. Call [`verify`], which first rejects ambiguous encodings, rather
-/// than the port itself.
+/// Verifies Ed25519 signatures without multiplying by the cofactor. Callers use [`verify`], which first rejects
+/// encodings on which verifiers disagree.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait VerifyEd25519 {
     /// Returns whether the signature is valid; `false` also if the verification could not be carried out.
@@ -104,7 +104,7 @@ pub struct Native;
 
 #[cfg(not(target_family = "wasm"))]
 impl Native {
-    /// Verifies a signature like [`verify`], but synchronously.
+    /// Verifies a signature synchronously, as strictly as the ledger does.
     ///
     /// # Errors
     /// Returns the rule that the signature breaks.
@@ -176,8 +176,8 @@ impl SigningKey {
         Ok(Self { secret: Secret::Seed(pair), stake: None })
     }
 
-    /// Creates a key from one that a wallet derived from a recovery phrase (BIP32-Ed25519: a 32-byte scalar and a
-    /// 32-byte nonce prefix). `stake` is the stake credential of the same account (CIP-1852).
+    /// Creates a key from an extended key (a 32-byte scalar and a 32-byte nonce prefix), as wallets derive it from a
+    /// recovery phrase (BIP32-Ed25519). `stake` is the stake credential of the same account (CIP-1852).
     ///
     /// # Errors
     /// [`KeyError::NotClamped`] if the scalar is not clamped.
@@ -221,8 +221,8 @@ impl SigningKey {
         Address::enterprise(self.key_hash())
     }
 
-    /// Returns the seed of the key, for signers that import keys. `None` for an HD wallet's key, which has no seed. The
-    /// seed is secret and must not be stored or logged.
+    /// Returns the seed of the key, for signers that import keys. `None` for a key of an HD wallet, which has no seed.
+    /// The seed is secret and must not be stored or logged.
     #[must_use]
     pub fn seed(&self) -> Option<Zeroizing<[u8; 32]>> {
         match &self.secret {

@@ -80,7 +80,7 @@ impl Lovelace {
 }
 
 impl iter::Sum for Lovelace {
-    /// Sums amounts, but at most to the maximum supply, which amounts on one ledger cannot exceed.
+    /// Sums amounts. The sum is capped at the maximum supply, which the amounts on one ledger never exceed.
     fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
         iter.fold(Self::ZERO, |sum, next| sum.checked_add(next).unwrap_or(Self::MAX))
     }

@@ -7,11 +7,11 @@ use crate::slots::SlotConfig;
 /// A Cardano network. In text, its CAIP-2 name; CIP-34's chain id is accepted as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Network {
-    /// `cardano:mainnet`, `cip34:1-764824073`.
+    /// The main network: `cardano:mainnet`, or `cip34:1-764824073` in CIP-34.
     Mainnet,
-    /// `cardano:preprod`, `cip34:0-1`.
+    /// The test network preprod: `cardano:preprod`, or `cip34:0-1` in CIP-34.
     Preprod,
-    /// `cardano:preview`, `cip34:0-2`.
+    /// The test network preview: `cardano:preview`, or `cip34:0-2` in CIP-34.
     Preview,
 }
 

@@ -45,11 +45,11 @@ pub struct Rational {
     pub denominator: u64,
 }
 
-/// Number of bytes that the ledger adds to the size of an output for its entry in the UTxO map (Babbage,
-/// `utxoEntrySizeWithoutVal`).
+/// Number of bytes that the ledger adds to an output's size when it computes the minimum lovelace, for the output's
+/// entry in the UTxO map (Babbage, `utxoEntrySizeWithoutVal`).
 pub const UTXO_ENTRY_OVERHEAD: u64 = 160;
 
-/// Parameters for tests.
+/// Protocol parameters for tests.
 #[cfg(any(test, feature = "fixtures"))]
 impl ProtocolParameters {
     /// Returns preprod's protocol parameters of epoch 240, with an abbreviated cost model.

@@ -14,8 +14,7 @@ use crate::codec::{self, DataReader, InvalidDatum, bytes, constr};
 /// An address as a datum contains it: two credentials without a network id.
 pub type PlutusAddress = PaymentAddress;
 
-/// Conversion of this crate's credentials and addresses from and to the Plutus data of Plutus V3's `Credential` and
-/// `Address`.
+/// Converts credentials and addresses from and to Plutus data, in the form of Plutus V3's `Credential` and `Address`.
 pub(crate) trait AsData: Sized {
     fn to_data(self) -> PlutusData;
     fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, InvalidDatum>;

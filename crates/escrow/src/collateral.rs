@@ -8,7 +8,7 @@ use cardano::{Lovelace, params::ProtocolParameters};
 
 use crate::datum::Datum;
 
-/// Minimum of a collateral that is not zero (scheme document, "Lock invariants").
+/// Minimum collateral of an escrow that has any (scheme document, "Lock invariants").
 pub const MIN_COLLATERAL: Lovelace = match Lovelace::new(1_435_230) {
     Some(least) => least,
     None => Lovelace::ZERO,

@@ -14,8 +14,8 @@ use crate::{
 /// represent exactly.
 const MAX_TIME_MS: Millis = (1 << 53) - 1;
 
-/// Minimum length of a reference signature, in bytes. The contract uses it to tell several escrows in one transaction
-/// apart.
+/// Minimum length of a reference signature, in bytes. The contract tells several escrows in one transaction apart by
+/// their reference signatures.
 pub const MIN_REFERENCE_SIGNATURE_BYTES: usize = 16;
 
 /// State of an escrow on the chain.

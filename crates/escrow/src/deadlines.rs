@@ -41,8 +41,8 @@ pub const AFTER_ISSUE_MS: [Millis; 3] = [SUBMIT_RESULT_MS, UNLOCK_MS, EXTERNAL_D
 pub struct Deadlines {
     /// Time by which the lock must be included in a block.
     pub pay_by: Millis,
-    /// Time by which the seller must submit the first result. If there is none, the buyer may take a refund from then
-    /// on.
+    /// Time by which the seller must submit the first result. Without a result, the buyer may take a refund from this
+    /// time on.
     pub submit_result: Millis,
     /// Time from which the seller may collect the money, unless the buyer has requested a refund by then.
     pub unlock: Millis,

@@ -31,13 +31,13 @@ pub enum Winner {
 pub struct Checks {
     /// `true` if the escrow's `input_hash` commits to this listing.
     pub escrow_is_for_listing: bool,
-    /// `true` if the escrow's `result_hash` is the hash over the lock's transaction id and this text.
+    /// `true` if the escrow's `result_hash` is the hash of the lock's transaction id and the delivered text.
     pub output_is_what_seller_posted: bool,
     /// `true` if the SHA-256 of the delivered text is the listing's content hash.
     pub output_matches_listing: bool,
 }
 
-/// The facts on which a dispute is decided, which may come from anyone.
+/// The facts on which a dispute is decided. Anyone may submit them.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// `input_hash` of the disputed escrow.

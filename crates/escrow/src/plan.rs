@@ -39,8 +39,8 @@ mod together;
 pub use draft::DraftError;
 pub use time::{ChainTime, LEAST_WINDOW_MS};
 
-/// Divisor of the margin that is added to evaluated execution units: one tenth. The final transaction has a slightly
-/// different fee than the evaluated draft, so the script may need slightly more units.
+/// Divisor of the evaluated execution units that gives the margin added to them: one tenth. The final transaction has a
+/// slightly different fee than the evaluated draft, so the script may need slightly more units.
 const MARGIN_DIVISOR: u64 = 10;
 
 /// An escrow on the chain: an output with its decoded datum.
@@ -85,7 +85,7 @@ pub enum PlanError {
     /// The contract would reject the action.
     #[error(transparent)]
     Refused(#[from] ContractRefusal),
-    /// The action is not possible before this time (POSIX milliseconds), or before the first block after it.
+    /// The action is possible only once a block has reached this time, in POSIX milliseconds.
     #[error("too early: possible from {0} on")]
     NotYet(Millis),
     /// The award that the arbiters signed is for another output than the escrow's.

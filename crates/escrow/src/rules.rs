@@ -31,15 +31,15 @@ pub enum Party {
 /// A time field of the datum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DatumTime {
-    /// `seller_cooldown_time`.
+    /// The seller's cooldown, the datum's field `seller_cooldown_time`.
     SellerCooldown,
-    /// `buyer_cooldown_time`.
+    /// The buyer's cooldown, the datum's field `buyer_cooldown_time`.
     BuyerCooldown,
-    /// `submit_result_time`.
+    /// The deadline for the result, the datum's field `submit_result_time`.
     SubmitResult,
-    /// `unlock_time`.
+    /// The time from which the seller may collect, the datum's field `unlock_time`.
     Unlock,
-    /// `external_dispute_unlock_time`.
+    /// The time from which arbiters may settle a dispute, the datum's field `external_dispute_unlock_time`.
     ExternalDisputeUnlock,
 }
 
@@ -108,8 +108,8 @@ pub struct Rule {
     /// Times of the datum that must all have been reached when the transaction's validity interval begins. If the list
     /// is not empty, the interval needs a lower bound.
     pub starts: &'static [DatumTime],
-    /// Times of the datum that bound the transaction's validity interval: it must end before the latest of them. If the
-    /// list is empty, the interval may end at any time.
+    /// Times of the datum that bound the transaction's validity interval, which must end before the latest of these
+    /// times. If the list is empty, the interval may end at any time.
     pub ends: &'static [DatumTime],
     /// Effect of the action on the escrow.
     pub effect: Effect,
@@ -193,7 +193,7 @@ pub struct ValidityRange {
 /// Reason why the contract would reject an action, regardless of the transaction's outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContractRefusal {
-    /// No rule allows this action in the escrow's present state, considering whether it has a result hash.
+    /// No rule allows this action in the escrow's present state and with its present result hash, which may be empty.
     #[error("not possible in this state")]
     State,
     /// The address of the party that must sign has a script credential, which cannot sign.

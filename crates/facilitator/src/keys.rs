@@ -21,9 +21,9 @@ impl KeyHash {
 /// Outcome of counting a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spent {
-    /// The call was counted. Contains the key's name, by which its provider calls take turns.
+    /// The call was counted. Contains the key's name, by which calls to the provider are shared out fairly among keys.
     Counted(String),
-    /// The key has used its calls of this day (UTC), of which there are this many.
+    /// The key's calls of this day (UTC) are used up. Contains the number of calls per day.
     UsedUp(u64),
     /// No key has this hash.
     Unknown,

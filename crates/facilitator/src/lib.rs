@@ -46,9 +46,9 @@ pub struct Facilitator<'a, D, C, V, Z> {
     pub signatures: &'a V,
     pub sleep: &'a Z,
     pub network: Network,
-    /// The method that pays sellers directly.
+    /// The payment method `default`, which pays sellers directly.
     pub default: &'a dyn PaymentMethod,
-    /// The method that pays into the escrow; `None` if this service has no escrow.
+    /// The payment method that pays into the escrow; `None` if this service has no escrow.
     pub escrow: Option<Escrow<'a>>,
     /// Milliseconds to wait before each poll for a block.
     pub schedule: &'a [Millis],
@@ -62,8 +62,8 @@ pub struct Escrow<'a> {
     pub method: &'a dyn PaymentMethod,
     pub deployment: &'a Deployment,
     pub name: TransferMethod,
-    /// The address that signs the quotes of this service's own shop. Payments under its quotes are refused, because they
-    /// must go to the shop.
+    /// The address that signs the quotes of this service's own shop. Payments for these quotes are refused here,
+    /// because the shop itself must receive them.
     pub own_seller: Address,
 }
 

@@ -88,7 +88,7 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep> Facilitator<'_, D, C, V,
         Ok(Parsed { offered, payment, requirements: requirements.to_string(), tx })
     }
 
-    /// Returns the recorded settlement of this payment with its payer, or `None` if none is recorded.
+    /// Returns the recorded settlement of this payment with its payer, or `None` if there is no record.
     async fn recorded(&self, parsed: &Parsed) -> Result<Option<(Entry, Address)>, Failed> {
         let (entry, settlement) = self.database.batch((outbox::by_id(&parsed.tx), store::by_tx(&parsed.tx))).await?;
         match (entry, settlement) {

@@ -18,13 +18,13 @@ pub(crate) struct Settlement {
     pub reported_at_ms: Option<Millis>,
 }
 
-/// Reads the settlement of a transaction.
+/// Builds the query for the settlement of a transaction.
 pub(crate) fn by_tx(tx: &TxHash) -> Read<Option<Settlement>> {
     sql::read!("SELECT requirements, payer, reported_at_ms FROM settlements WHERE tx_id = ?1", tx)
 }
 
-/// Builds the outbox entry of a verified payment. Nothing is recorded if a settlement has used the same terms for another
-/// transaction.
+/// Builds the outbox entry of a verified payment. Its guard prevents the entry from being recorded if the same terms
+/// were used for another transaction.
 pub(crate) fn entry(payment: &VerifiedPayment, offered: &Offered) -> NewEntry {
     let terms = offered.terms_digest().map(|digest| digest.to_string());
     NewEntry {
@@ -49,7 +49,8 @@ pub(crate) fn entry(payment: &VerifiedPayment, offered: &Offered) -> NewEntry {
     }
 }
 
-/// Stores the settlement if its entry was just recorded. A settlement whose transaction was refused before is replaced.
+/// Builds the statement that stores the settlement if its outbox entry was just recorded. It replaces a settlement
+/// whose transaction was refused before.
 pub(crate) fn insert(payment: &VerifiedPayment, offered: &Offered, requirements: &str, now: Millis) -> Write {
     sql::write!(
         "INSERT INTO settlements (tx_id, requirements, terms, payer) \
@@ -64,7 +65,7 @@ pub(crate) fn insert(payment: &VerifiedPayment, offered: &Offered, requirements:
     )
 }
 
-/// Marks the settlement as reported. Returns a row only to the first caller.
+/// Builds the statement that marks the settlement as reported. It returns a row to the first caller only.
 pub(crate) fn report(tx: &TxHash, now: Millis) -> Write<Option<String>> {
     sql::write!(
         "UPDATE settlements SET reported_at_ms = ?2 WHERE tx_id = ?1 AND reported_at_ms IS NULL RETURNING tx_id",
@@ -73,7 +74,7 @@ pub(crate) fn report(tx: &TxHash, now: Millis) -> Write<Option<String>> {
     )
 }
 
-/// Whether an entry of the outbox is a settlement that can be continued.
+/// Returns whether an entry of the outbox is a settlement that can be continued.
 pub(crate) fn continues(entry: &Entry) -> bool {
     entry.kind == Kind::Settlement && entry.state != EntryState::Refused
 }

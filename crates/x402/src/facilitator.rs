@@ -70,7 +70,7 @@ refusals! {
         /// A known field of `extra` has an invalid value.
         #[error("paymentRequirements.extra: confirmationPolicy and areFeesSponsored must have the scheme's form")]
         Extra => "invalid_payment_requirements",
-        /// The policy is content with the mempool, where a transaction can still be replaced.
+        /// The confirmation policy accepts a transaction that is only in a mempool, where it can still be replaced.
         #[error("paymentRequirements.extra.confirmationPolicy: l1Confirmations must be 0 to 20")]
         Mempool => "invalid_payment_requirements",
         /// `maxTimeoutSeconds` is zero or too large.
@@ -132,8 +132,8 @@ impl FacilitatorRequest {
         Ok(Offered { requirements, terms })
     }
 
-    /// Returns the SHA-256 of the requirements' canonical JSON (RFC 8785), which tells whether two requests are about
-    /// the same offer; `None` if there is no canonical JSON.
+    /// Returns the SHA-256 of the requirements' canonical JSON (RFC 8785), or `None` if they have none. Two requests
+    /// with equal digests are about the same offer.
     #[must_use]
     pub fn requirements_digest(&self) -> Option<ContentHash> {
         json::canonical(&*self.payment_requirements.with_canonical_network()).map(|text| ContentHash::of(&text))
@@ -141,13 +141,13 @@ impl FacilitatorRequest {
 }
 
 impl VerifyResponse {
-    /// The answer for a payment that may be settled.
+    /// Creates the answer for a payment that may be settled.
     #[must_use]
     pub fn valid(payer: String) -> Self {
         Self { is_valid: true, invalid_reason: None, invalid_message: None, payer: Some(payer) }
     }
 
-    /// The answer for a payment that must not be settled.
+    /// Creates the answer for a payment that must not be settled.
     #[must_use]
     pub fn invalid(refusal: &Refusal) -> Self {
         let (reason, message) = (refusal.code().to_owned(), refusal.to_string());
@@ -156,8 +156,8 @@ impl VerifyResponse {
 }
 
 impl Accepted {
-    /// Parses `extra` as that of a payment to the seller's address. Other servers may add fields of their own, which
-    /// are ignored.
+    /// Parses `extra` in the form that it has for a payment to the seller's address. Unknown fields are ignored,
+    /// because other servers may add fields of their own.
     fn default_extra(&self) -> Result<DefaultExtra, serde_json::Error> {
         const KNOWN: [&str; 3] = ["assetTransferMethod", "areFeesSponsored", "confirmationPolicy"];
         let known = self.extra().iter().filter(|(name, _)| KNOWN.contains(&name.as_str()));

@@ -51,7 +51,7 @@ pub struct Offered {
     pub terms: Option<AuthorizedTerms>,
 }
 
-/// The output that pays for an offered sale, before a wallet adds inputs and change.
+/// The output that pays for an offered sale. A wallet then adds inputs and change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaymentOutput {
     /// Output to be created.
@@ -60,7 +60,7 @@ pub struct PaymentOutput {
     pub latest_end_slot: u64,
 }
 
-/// An offer to which the seller's signature may still have to be added.
+/// An offer, which may still lack the seller's signature.
 #[derive(Clone, Debug)]
 pub enum Draft<'m> {
     /// A complete offer, of a method that signs nothing.
@@ -98,8 +98,8 @@ pub trait PaymentMethod {
         })
     }
 
-    /// Returns the entry of `accepts` under which a directory lists the sale. It lacks the parts that are specific to a
-    /// buyer or a time.
+    /// Returns the entry of `accepts` with which a directory lists the sale. It lacks the parts that depend on the
+    /// buyer or the time.
     ///
     /// # Errors
     /// See [`OfferError`].
@@ -160,10 +160,10 @@ pub enum OfferError {
     Time,
 }
 
-/// Reason why an offer cannot be paid.
+/// Reason why a wallet cannot pay for an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotPay {
-    /// The offer was made by another method.
+    /// The offer was made by another payment method.
     #[error("this offer was made by another payment method")]
     OtherMethod,
     /// Buyer and seller would be paid at the same address.
@@ -177,8 +177,8 @@ pub enum CannotPay {
     OutOfRange,
 }
 
-/// The confirmation policy accepts a transaction that is only in a mempool, where it can still be replaced. A method
-/// must wait for a block.
+/// The confirmation policy accepts a transaction that is only in a mempool, where it can still be replaced. Payment
+/// methods must wait for a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("l1Confirmations must be 0 to 20: a payment counts once it is in a block")]
 pub struct MempoolPolicy;
@@ -224,7 +224,7 @@ impl Offered {
     }
 }
 
-/// Finds the method that offered this entry of `accepts`. Returns the method with its offer.
+/// Finds the payment method that offered this entry of `accepts`, and returns it with its offer.
 ///
 /// # Errors
 /// [`Refusal`] if no method makes such an offer.
@@ -242,7 +242,7 @@ pub fn recognise<'m>(
     Ok((method, method.recognise(sale, accepted)?))
 }
 
-/// Checks that a network is a test network, because this crate offers addresses of test networks only.
+/// Checks that a network is a test network, because this crate does not offer mainnet addresses.
 fn on_a_test_network(network: Network) -> Result<Network, OfferError> {
     if network.id() == NETWORK_ID { Ok(network) } else { Err(OfferError::Network(network.name())) }
 }

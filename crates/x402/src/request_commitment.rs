@@ -30,7 +30,7 @@ use crate::{
 pub const NAME: &str = "cardano-request-commitment";
 /// Label under which the transaction's metadata contains the commitment.
 pub const METADATA_LABEL: u64 = 402;
-/// Name of the only profile that says how a request is turned into a digest.
+/// Name of the profile that defines how a request is turned into a digest. There is only this one.
 const PROFILE: &str = "http:1";
 const DOMAIN: &str = "x402:exact:cardano:request-commitment:http:1";
 
@@ -39,7 +39,7 @@ const DOMAIN: &str = "x402:exact:cardano:request-commitment:http:1";
 pub struct HttpRequest<'a> {
     /// Method, with its case unchanged.
     pub method: &'a str,
-    /// Absolute URL with its query. The origin is the configured public one, never taken from a `Host` header.
+    /// Absolute URL with its query. Its origin is the configured public one rather than that of a `Host` header.
     pub url: &'a str,
     /// Body of the request, without transfer encoding.
     pub body: &'a [u8],
@@ -77,7 +77,7 @@ refusals! {
         /// The transaction's body does not contain the hash of its auxiliary data.
         #[error("the transaction's auxiliary data is not what its body says: build the transaction again")]
         Unsigned => "request_commitment_unsigned",
-        /// Metadata or salt is malformed, or one of them is missing although the other is present.
+        /// The metadata or the salt is malformed, or only one of the two is present.
         #[error("the request commitment is malformed: {0}")]
         Malformed(&'static str) => "request_commitment_malformed",
         /// The payment commits to another request, or was made with another salt.
@@ -89,16 +89,16 @@ refusals! {
     }
 }
 
-/// Whether a payment commits to the request that carries it.
+/// Whether a payment commits to the HTTP request that carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// The payment contains no commitment to a request.
     No,
-    /// The payment commits to the request that carries it, and the sender of the request knows the salt.
+    /// The payment commits to this request, and the request's sender knows the salt.
     ToThisRequest,
 }
 
-/// Content of a transaction's metadata under [`METADATA_LABEL`].
+/// The content of a transaction's metadata under [`METADATA_LABEL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carried {
     Absent,
@@ -145,7 +145,7 @@ impl RequestDigest {
         Commitment(*InputCommitment::of(parts).digest.as_bytes())
     }
 
-    /// Returns the extension's entry in `extensions` for a 402 that answers this request. Payments may commit to the
+    /// Returns this extension's entry in the `extensions` of a 402 that answers the request. Payments may commit to the
     /// request, but need not.
     #[must_use]
     pub fn offered(&self) -> Map<String, Value> {
@@ -180,7 +180,7 @@ impl RequestDigest {
     }
 }
 
-/// The extension's declaration in a 402.
+/// The extension's entry in a 402.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Declaration {
@@ -219,7 +219,7 @@ impl Salt {
         canon::digest("", &to_hex(self.0)).unwrap_or(ContentHash::new([0; 32]))
     }
 
-    /// Returns the extension's entry in `extensions` for a payment, which discloses the salt.
+    /// Returns this extension's entry in the `extensions` of a payment, which discloses the salt.
     #[must_use]
     pub fn disclosed(&self) -> Map<String, Value> {
         Map::from_iter([(NAME.to_owned(), json!({ "info": { "salt": to_hex(self.0) } }))])
@@ -279,7 +279,8 @@ pub fn request_commitment(
     Ok(judge(carried(tx), info.and_then(|info| info.get("salt")), request, required)?)
 }
 
-/// Decides by the table in the document's section "Server rules". `disclosed` is the salt in the payment's extensions.
+/// Determines the outcome by the table in the document's section "Server rules". `disclosed` is the salt in the
+/// payment's extensions.
 fn judge(
     carried: Carried,
     disclosed: Option<&Value>,
@@ -351,8 +352,8 @@ fn is_bindable(url: &str) -> bool {
     !authority.is_empty() && !authority.contains('@') && url.bytes().all(in_uri)
 }
 
-/// Computes the digest of each header's value (RFC 9421, section 2.1). A first byte tells an absent value from an empty
-/// one.
+/// Computes the digest of each header's value (RFC 9421, section 2.1). The first hashed byte tells an absent value from
+/// an empty one.
 fn bound_headers(headers: &[(&str, Option<&str>)]) -> Result<Vec<Value>, NotBindable> {
     let in_order = headers.is_sorted_by(|(before, _), (after, _)| before < after);
     let token = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte);

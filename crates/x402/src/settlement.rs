@@ -17,9 +17,9 @@ pub enum SettlementEvidence {
     Mempool,
     /// A block includes the transaction.
     Block {
-        /// The including block, as the provider reports it.
+        /// Block that includes the transaction, as the provider reports it.
         inclusion: Inclusion,
-        /// Number of blocks that are newer than the including one.
+        /// Number of blocks newer than the block that includes the transaction.
         confirmations: u64,
     },
 }
@@ -41,7 +41,7 @@ pub enum Settlement {
 refusals! {
     /// Reason why no content is delivered for a verified payment at this time.
     pub enum NotSettled {
-        /// The payment was used before: its content was already delivered, or another client made it.
+        /// The payment was used before: its content was already delivered, or the payment was made by another client.
         #[error("this transaction was already used: a returning buyer sends X-Service-Proof instead of paying")]
         Duplicate => "duplicate_settlement",
         /// The transaction pays for another resource.
@@ -69,8 +69,8 @@ impl SettlementEvidence {
         i64::from(policy.l1_confirmations()) <= self.confirmations()
     }
 
-    /// Returns the number of blocks that are newer than the including one, or -1 for a transaction that is only in a
-    /// mempool.
+    /// Returns the number of blocks newer than the one that includes the transaction, or -1 if the transaction is only
+    /// in a mempool.
     #[must_use]
     pub fn confirmations(&self) -> i64 {
         match self {

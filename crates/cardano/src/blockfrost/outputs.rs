@@ -24,7 +24,7 @@ pub struct TransactionOutputs {
     answered: bool,
     outputs: Vec<TracedOutput>,
     bytes: usize,
-    /// References of the outputs to collect, and the limit on their tokens; `None` to collect all outputs.
+    /// References of the outputs to collect, with the limit on the tokens in them; `None` to collect all outputs.
     among: Option<(BTreeSet<TxRef>, FewTokens)>,
 }
 

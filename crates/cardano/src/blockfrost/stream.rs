@@ -24,14 +24,14 @@ pub trait Collect {
     /// Name of the field that contains the list; `None` if the response itself is the list.
     const LIST: Option<&'static str>;
 
-    /// Consumes a string field of the response that is not part of the list of items.
+    /// Consumes a string field of the response that lies outside the list.
     ///
     /// # Errors
     /// [`ChainError`](crate::chain::ChainError) if the value is not as documented.
     fn field(&mut self, _name: &str, _text: &str) -> ChainResult<()> {
         Ok(())
     }
-    /// Consumes the JSON of one element of the list. Returns whether more elements are wanted.
+    /// Consumes the JSON of one element of the list. Returns `false` if no more elements are needed.
     ///
     /// # Errors
     /// [`ChainError`](crate::chain::ChainError) if the element is not as documented.
@@ -55,8 +55,8 @@ pub struct AnswerReader<C> {
     /// Name of the current field at the outermost level.
     field: String,
     list: List,
-    /// Bytes of the current element that arrived in earlier chunks, and the offset in the response up to which they
-    /// reach. `None` between elements.
+    /// Bytes of the current element from earlier chunks, and the offset in the response at which these bytes end.
+    /// `None` between elements.
     element: Option<(Vec<u8>, usize)>,
     ended: Option<ChainResult<()>>,
 }
@@ -92,7 +92,7 @@ impl JsonFeeder for Piece {
 }
 
 impl<C: Collect> AnswerReader<C> {
-    /// Nesting depth at which the elements of the list are.
+    /// Nesting depth of the list's elements: 2 if the list is in a field, 1 if the response itself is the list.
     const INSIDE: usize = if C::LIST.is_some() { 2 } else { 1 };
 
     /// Creates a reader that passes the elements of the list to `collect`.

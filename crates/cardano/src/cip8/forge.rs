@@ -43,13 +43,13 @@ pub(super) struct Forged {
 }
 
 impl Forge {
-    /// Creates the message with which the wallet of [`owner`] signs [`DIGEST`].
+    /// Creates a valid message, in which [`owner`]'s wallet signs [`DIGEST`].
     pub(super) fn valid() -> Self {
         Self::for_address(payment_key(), &owner().to_bytes())
     }
 
-    /// Creates a message that `signer` signs and that names `address`, which may be any bytes and need not be the
-    /// signer's.
+    /// Creates a message that `signer` signs and whose header contains `address`. These bytes need not be the signer's
+    /// address, or an address at all.
     pub(super) fn for_address(signer: SigningKey, address: &[u8]) -> Self {
         Self {
             key: vec![(int(1), int(1)), (int(3), int(-8)), (int(-1), int(6)), (int(-2), bytes(&signer.public_key()))],

@@ -189,8 +189,8 @@ impl SignedMessage {
         })
     }
 
-    /// Returns the address for which the message says that it is signed. This is unproven until
-    /// [`SignedMessage::check`] and the verification of the signature succeed.
+    /// Returns the address that the message claims as its signer. The claim is unproven until [`SignedMessage::check`]
+    /// and the verification of the signature succeed.
     #[must_use]
     pub const fn address(&self) -> &Address {
         &self.address

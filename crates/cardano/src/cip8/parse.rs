@@ -63,9 +63,9 @@ pub(super) fn key(value: Value) -> Result<Key, Cip8Error> {
 }
 
 impl Key {
-    /// Checks the two key ids that the signature does not cover: in the COSE_Key, and in the unprotected header. If
-    /// there is a key id in the protected header, they must equal it (CIP-30). Otherwise they must be the public key,
-    /// its hash or the address.
+    /// Checks the two key ids that the signature does not cover: the one in the COSE_Key and the one in the unprotected
+    /// header. Both must equal the key id in the protected header, if there is one (CIP-30). Otherwise they must be the
+    /// public key, its hash or the address.
     pub(super) fn matches_key_ids(&self, sign1: &Sign1) -> Result<(), Cip8Error> {
         let names_key = |id: &[u8]| {
             id == self.public_key

@@ -31,12 +31,12 @@ impl DataSignature {
     }
 }
 
-/// An address that signs, with the parts of its signatures that are the same for every payload and so are encoded only
-/// once.
+/// A signing key and its address. The parts of a signature that do not depend on the payload are encoded once, in
+/// advance.
 #[derive(Clone, Debug)]
 pub struct Signatory {
     key: Vec<u8>,
-    /// COSE_Sign1 to which the payload and the signature are still to be added.
+    /// COSE_Sign1 that still lacks the payload and the signature.
     message: CoseSign1,
 }
 

@@ -50,8 +50,7 @@ pub struct TransactionUtxos {
     pub ttl: Option<u64>,
     /// Spent outputs, in the order in which the body lists them.
     pub spent: Vec<TxRef>,
-    /// Spent outputs for which there is a redeemer, so that a Plutus script allowed their spending; in the ledger's
-    /// order.
+    /// Spent outputs that have a redeemer, and are therefore spent with a Plutus script. In the ledger's order.
     pub by_script: Vec<TxRef>,
     /// Created outputs, in order.
     pub made: Vec<Utxo>,
@@ -119,8 +118,8 @@ struct UtxosBody<'b> {
     inputs: Vec<TxRef>,
     outputs: Vec<output::ProducedOutput>,
     collateral: Vec<TxRef>,
-    /// CBOR of the collateral return. It is not decoded at first, because a transaction whose scripts succeed does not
-    /// create this output and may have anything here.
+    /// CBOR of the collateral return. It is decoded only if the scripts failed, because otherwise the output is not
+    /// created and the field may contain anything.
     collateral_return: Option<&'b [u8]>,
     validity_start: Option<u64>,
     ttl: Option<u64>,

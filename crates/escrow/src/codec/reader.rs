@@ -13,8 +13,8 @@ const FIRST_CONSTRUCTOR_TAG: u64 = 121;
 const LAST_CONSTRUCTOR_TAG: u64 = 127;
 /// CBOR tag of a constructor in the general form `[index, [fields]]`, which the ledger accepts for any index.
 const GENERAL_CONSTRUCTOR_TAG: u64 = 102;
-/// CBOR tags of integers in the form of bytes (RFC 8949, section 3.4.3), which the ledger accepts for small integers
-/// too.
+/// CBOR tag of a non-negative integer in the form of bytes (RFC 8949, section 3.4.3). The ledger accepts this form for
+/// small integers too.
 const POSITIVE_TAG: u64 = 2;
 const NEGATIVE_TAG: u64 = 3;
 

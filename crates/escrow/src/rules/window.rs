@@ -59,8 +59,8 @@ impl Datum {
         own.map(|rule| (rule.action, rule.window(self)))
     }
 
-    /// Returns each action that a party can take on this escrow at `now`, with the end of its time window, or `None` if
-    /// the window stays open until another action changes the escrow.
+    /// Returns each action that a party can take on this escrow at `now`, with the end of its time window. The end is
+    /// `None` if the window stays open until another action changes the escrow.
     pub fn open_to(&self, party: Party, now: Millis) -> impl Iterator<Item = (Action, Option<Millis>)> {
         let open = self.windows_of(party).filter(move |(_, window)| window.timing(now, 0) == Timing::Open);
         open.map(|(action, window)| (action, window.closes))

@@ -27,7 +27,7 @@ pub struct AuthorizedTerms {
 }
 
 refusals! {
-    /// The rule that the requirements in a 402 break.
+    /// The rule that payment requirements break.
     pub enum AuthorizationError {
         /// The requirements do not have the scheme's shape.
         #[error("{0}")]
@@ -56,7 +56,7 @@ refusals! {
         /// The seller's signature is invalid.
         #[error("the seller's signature of the terms is not valid: {0}")]
         SellerSignature(#[from] Cip8Error) => "invalid_exact_cardano_requirements_masumi_seller_signature",
-        /// The header `hashed` is not `false`, so the signature may cover a hash of the digest.
+        /// The signature's header `hashed` is not `false`, so the wallet may have signed a hash of the digest.
         #[error("the seller's signature must say that its payload is not hashed")]
         Hashed => "invalid_exact_cardano_requirements_masumi_seller_signature",
         /// `blockchainIdentifier` is not the one that follows from the other fields of the requirements.
@@ -65,7 +65,7 @@ refusals! {
     }
 }
 
-/// An entry of `accepts` to be verified, with the deployment and the method name that the service allows.
+/// An entry of `accepts` to be verified, with the only deployment and method name that this service allows.
 #[derive(Clone, Copy)]
 pub(super) struct Issued<'a> {
     entry: &'a PaymentRequirements,

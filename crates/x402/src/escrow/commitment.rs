@@ -29,7 +29,7 @@ pub struct InputCommitment {
     /// Parts of the request, with unique names. The order of the parts is significant.
     #[serde(deserialize_with = "list")]
     pub parts: Vec<CommitmentPart>,
-    /// Digest of the manifest, which is the commitment without contents and without this digest.
+    /// Digest of the commitment without its parts' contents and without this field.
     pub digest: ContentHash,
 }
 
@@ -57,7 +57,7 @@ pub struct CommitmentPart {
 pub enum Canonicalization {
     /// The content's canonical JSON (RFC 8785).
     Jcs,
-    /// The bytes that the content, a string, encodes in base64url without padding.
+    /// The bytes that the content encodes in base64url without padding. The content must be a string.
     Raw,
 }
 
@@ -76,7 +76,7 @@ pub enum CommitmentError {
     /// The digest of the part at this index differs from that of its content.
     #[error("inputCommitment.parts[{0}].digest is not the digest of its content")]
     PartDigest(usize),
-    /// The commitment's digest differs from that of its manifest.
+    /// The commitment's digest differs from the recomputed one.
     #[error("inputCommitment.digest is not the digest of the manifest")]
     Digest,
 }
@@ -105,8 +105,8 @@ impl InputCommitment {
         commitment
     }
 
-    /// Computes the digest of the manifest, which is the commitment without contents and without its own digest. The
-    /// field `inputHash` of the terms must equal it.
+    /// Computes the digest of the commitment without its parts' contents and without its own digest. The field
+    /// `inputHash` of the seller's terms must equal it.
     #[must_use]
     pub fn input_hash(&self) -> ContentHash {
         let parts: Vec<_> = self.parts.iter().map(|part| CommitmentPart { content: None, ..part.clone() }).collect();
@@ -156,8 +156,7 @@ impl InputCommitment {
 }
 
 impl Canonicalization {
-    /// Computes the SHA-256 of the bytes into which this encoding turns a part's content. Returns `None` if the content
-    /// cannot be encoded like this.
+    /// Computes the SHA-256 of a part's content in this encoding. Returns `None` if the content cannot be encoded.
     fn digest(self, content: &Value) -> Option<ContentHash> {
         let bytes = match self {
             Self::Jcs => canon::canonical(content)?,
@@ -167,7 +166,8 @@ impl Canonicalization {
     }
 }
 
-/// Computes the `input_hash` that an escrow for this listing must have. The arbiter compares it first.
+/// Computes the `input_hash` that an escrow for this listing must have. The arbiter compares it with the escrow's datum
+/// first.
 #[must_use]
 pub fn listing_input_hash(listing_id: &str, content_hash: &ContentHash) -> ContentHash {
     InputCommitment::of_listing(listing_id, content_hash).digest

@@ -22,7 +22,7 @@ const MAX_COSE_BYTES: usize = 512;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct EscrowExtra {
-    /// Name of the transfer method, as configured.
+    /// Name of the transfer method; must be the name that this service is configured to use.
     pub asset_transfer_method: TransferMethod,
     /// Number of confirmations that a payment needs; 1 if absent.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub struct EscrowExtra {
     /// COSE_Sign1 with the seller's signature of the terms' digest.
     #[serde(with = "cose")]
     pub reference_signature: Vec<u8>,
-    /// Lookup key by which other Masumi services find the payment; see [`BlockchainIdentifier`].
+    /// Lookup key with which other Masumi services find the payment; see [`BlockchainIdentifier`].
     pub blockchain_identifier: String,
     /// The contract's parameters; `None` for those of the scheme's canonical deployment.
     #[serde(default, deserialize_with = "present_object", skip_serializing_if = "Option::is_none")]
@@ -58,8 +58,8 @@ pub struct DeploymentWire {
     cooldown_period: String,
 }
 
-/// An entry of `accepts` does not have the shape that the scheme prescribes for the escrow. The text names the
-/// deviation.
+/// The field `extra` of an entry of `accepts` does not have the shape that the scheme prescribes for the escrow. The
+/// text names the deviation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the escrow requirements are malformed: {0}")]
 pub struct SchemaError(pub(super) String);
@@ -81,7 +81,7 @@ impl EscrowExtra {
         Ok(extra)
     }
 
-    /// Computes the digest that the seller must have signed if `entry` has this `extra`. `None` if the terms have no
+    /// Computes the digest that the seller must have signed for `entry` with this `extra`. `None` if the terms have no
     /// canonical JSON, which cannot happen.
     #[must_use]
     pub fn terms_digest(&self, entry: &PaymentRequirements) -> Option<TermsDigest> {

@@ -20,7 +20,7 @@ mod rules;
 
 pub use rules::RULES;
 
-/// Everything that is needed to check a lock. The caller has read it from the chain before.
+/// Everything that is needed to check a lock, as read from the chain beforehand.
 #[derive(Clone, Copy, Debug)]
 pub struct LockFacts<'a> {
     /// Transaction that is to create the escrow.
@@ -115,7 +115,7 @@ pub enum LockError {
 }
 
 refusals! {
-    /// Fields of the datum that the terms determine, by their names in the contract.
+    /// A field of the escrow's datum that the seller's terms determine.
     #[derive(Copy)]
     #[allow(missing_docs, reason = "the names are those of the contract's datum")]
     pub enum Field {
@@ -173,7 +173,7 @@ impl LockError {
     }
 }
 
-/// A lock to be checked, with its escrow output, which is found once for all rules.
+/// A lock to be checked, together with the escrow output that was found in its transaction.
 #[derive(Clone, Debug)]
 pub struct Lock<'a> {
     facts: LockFacts<'a>,

@@ -24,7 +24,7 @@ pub enum TransferMethod {
     Masumi,
 }
 
-/// The name is not that of a transfer method into the escrow, `escrow` or `masumi`.
+/// The name is neither `escrow` nor `masumi`, the two names of the transfer method into the escrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the escrow's transfer method is `escrow` or `masumi`")]
 pub struct UnknownMethod;
@@ -39,8 +39,8 @@ pub struct UnknownMethod;
 pub struct NotPublished;
 
 impl TransferMethod {
-    /// Checks that clients that know the method by this name can pay into this deployment. Clients of `masumi` derive
-    /// `payTo` from the published validator and `extra.deployment`, and reject any other address.
+    /// Checks that clients of the transfer method with this name can pay into this deployment. Clients of `masumi`
+    /// derive `payTo` from the published validator and `extra.deployment`, and reject any other address.
     ///
     /// # Errors
     /// [`NotPublished`] if clients would derive another address.

@@ -25,7 +25,7 @@ const MAX_AGENT_IDENTIFIER_BYTES: usize = 60;
 /// has 16.
 const MAX_TIME_DIGITS: usize = 16;
 
-/// The seller's terms, except those that are in other fields of the 402.
+/// The seller's terms. Further terms, such as the price, are in other fields of the 402.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "TermsJson", into = "TermsJson")]
 pub struct SellerTerms {
@@ -46,8 +46,8 @@ pub struct SellerTerms {
     pub deadlines: Deadlines,
 }
 
-/// The identifier of a registered agent in JSON. There are three forms for an unregistered seller, each with a
-/// different digest of the terms, so they are kept apart.
+/// The identifier of a registered agent in JSON. An unregistered seller can have any of three forms. They are kept
+/// apart, because each gives the terms a different digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentIdentifier {
     /// The field is absent.
@@ -79,7 +79,7 @@ impl fmt::Display for TermsDigest {
     }
 }
 
-/// The JSON that the seller signs: the terms, with fields from elsewhere in the entry of `accepts`.
+/// The JSON that the seller signs: the terms, and other fields of the entry of `accepts`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SignedTermsJson<'a> {
@@ -95,8 +95,9 @@ struct SignedTermsJson<'a> {
 }
 
 impl SellerTerms {
-    /// Computes the digest that the seller signs for these terms in this entry of `accepts` under this method. The
-    /// entry's own `extra` is ignored. Returns `None` only if the terms have no canonical JSON, which cannot happen.
+    /// Computes the digest that the seller signs for these terms in this entry of `accepts`, with the name of this
+    /// transfer method. The entry's own `extra` is ignored. Returns `None` only if the terms have no canonical JSON,
+    /// which cannot happen.
     #[must_use]
     pub fn digest(&self, entry: &PaymentRequirements, method: TransferMethod) -> Option<TermsDigest> {
         self.signed(entry, method).map(|text| TermsDigest(ContentHash::of(&text)))
@@ -222,8 +223,8 @@ impl From<SellerTerms> for TermsJson {
     }
 }
 
-/// Decodes hexadecimal in lowercase only, so that each value has one encoding and the terms are exactly what was
-/// signed.
+/// Decodes lowercase hexadecimal. Capitals are rejected, because a value with two encodings would give the signed terms
+/// two digests.
 pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     if text.bytes().any(|b| b.is_ascii_uppercase()) { None } else { hex::decode(text).ok() }
 }

@@ -50,16 +50,16 @@ pub enum InputState {
     Unspent(Utxo),
     /// Another transaction spent the output.
     Spent(TxHash),
-    /// The transaction under verification is already included and spent the output.
+    /// The transaction under verification is already included, and has spent the output itself.
     SpentByPayment(Utxo),
     /// No block known to the provider contains the output.
     Unknown,
 }
 
 impl Facts {
-    /// Reads the facts that identify the payer and the time: the transaction that created the output named by the nonce,
-    /// the newest block, and the protocol parameters. These are read before all other facts, so that a transaction with made-up inputs costs only
-    /// four calls.
+    /// Reads the facts that identify the payer and the time: the transaction that created the output named by the
+    /// nonce, the newest block, and the protocol parameters. They are read before all other facts, so that a
+    /// transaction with made-up inputs costs only four calls.
     ///
     /// The mempool is read before the blocks. A transaction that leaves the mempool in between is then found in a
     /// block.
@@ -106,7 +106,7 @@ impl Facts {
         self.inputs.extend(from_it.map(|input| (*input, state(&mut outputs, input, &payment.tx.id))));
     }
 
-    /// Returns `true` if a block or the mempool already has the payment.
+    /// Returns `true` if a block includes the payment, or the mempool contains it.
     #[must_use]
     pub fn has_payment(&self) -> bool {
         self.in_mempool || self.inputs.values().any(|state| matches!(state, InputState::SpentByPayment(_)))

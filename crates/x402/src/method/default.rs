@@ -29,7 +29,7 @@ use crate::{
 
 const NAME: &str = "default";
 
-/// The method that pays the seller directly.
+/// The payment method `default`, which pays the seller directly.
 #[derive(Clone, Copy, Debug)]
 pub struct DefaultMethod {
     network: Network,

@@ -38,7 +38,8 @@ use crate::{
 /// price.
 pub const MIN_PROTECTED_PRICE: Lovelace = Lovelace::from_ada(5);
 
-/// The method that pays into the escrow. The holder of the signing key is the seller of record of every sale.
+/// The payment method that pays into the escrow. The holder of the signing key is the seller of every sale, whoever
+/// created the content.
 #[derive(Clone, Debug)]
 pub struct EscrowMethod {
     network: Network,
@@ -52,8 +53,8 @@ pub struct EscrowMethod {
 }
 
 impl EscrowMethod {
-    /// Creates the method for a deployment. `seller` signs the quotes. [`TransferMethod::check_deployment`] tells
-    /// whether clients that know the method by `name` can pay into this deployment.
+    /// Creates the payment method for a deployment. `seller` signs the quotes. [`TransferMethod::check_deployment`]
+    /// tells whether clients that know the method by `name` can pay into this deployment.
     ///
     /// # Errors
     /// [`MempoolPolicy`] if the policy does not wait for a block.
@@ -76,7 +77,7 @@ impl EscrowMethod {
         })
     }
 
-    /// Returns the deployment of the contract that is paid into.
+    /// Returns the deployment of the escrow contract.
     #[must_use]
     pub const fn deployment(&self) -> &Deployment {
         &self.deployment

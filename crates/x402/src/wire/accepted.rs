@@ -40,7 +40,7 @@ refusals! {
 }
 
 impl Accepted {
-    /// Returns `offered` as a buyer sends it back who does not change it.
+    /// Returns `offered` in the form in which a buyer sends it back unchanged.
     ///
     /// # Errors
     /// Never returns an error in practice, because requirements contain only strings and small numbers.
@@ -63,8 +63,8 @@ impl Accepted {
         EscrowExtra::read(&self.entry.extra)
     }
 
-    /// Returns `true` if the canonical JSON (RFC 8785) of this entry equals that of `offered`. An alias of the
-    /// network's name counts as the name.
+    /// Returns `true` if the canonical JSON (RFC 8785) of this entry equals that of `offered`. An alias of the network
+    /// is replaced by the network's name before.
     ///
     /// An offered entry can contain a signature that the sender does not know. The comparison therefore takes constant
     /// time, so that it does not reveal how much of the signature was guessed.
@@ -106,7 +106,7 @@ impl Accepted {
         &self.entry.extra
     }
 
-    /// Returns the entry as requirements, with its `extra` parsed by a transfer method.
+    /// Converts the entry to requirements. `extra` is its parsed field `extra`.
     pub(crate) fn requirements(&self, extra: Extra) -> PaymentRequirements {
         let PaymentRequirements { scheme, network, amount, asset, pay_to, max_timeout_seconds, .. } =
             self.entry.clone();
@@ -129,7 +129,7 @@ impl Accepted {
         }
     }
 
-    /// Returns the entry with the network's name in place of an alias.
+    /// Returns the entry after replacing an alias of the network by the network's name.
     pub(crate) fn with_canonical_network(&self) -> Cow<'_, Value> {
         let name = self.entry.network.name();
         if self.received.get("network").and_then(Value::as_str) == Some(name) {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::object::Object;
 
-/// The number of confirmations that a payment needs before the resource is delivered: the JSON object
+/// A policy that says how many confirmations a payment needs before the resource is delivered. In JSON, the object
 /// `extra.confirmationPolicy`, in which unknown fields are rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]

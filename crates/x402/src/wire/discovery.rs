@@ -119,7 +119,7 @@ pub struct SearchPagination {
     pub cursor: Option<String>,
 }
 
-/// A nullable string. Other optional fields are absent rather than null.
+/// Returns the schema of a nullable string. Other optional fields are absent rather than null.
 #[cfg(feature = "schema")]
 fn text_or_null(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "oneOf": [{ "type": "string" }, { "type": "null" }] })

@@ -46,7 +46,8 @@ struct Versioned<'a> {
     receipt: &'a Receipt<'a>,
 }
 
-/// Signs the canonical JSON of a payload with the key of this id, and returns a compact JWS (RFC 7515) with EdDSA.
+/// Signs the canonical JSON of a payload, and returns a compact JWS (RFC 7515) with EdDSA. `key_id` identifies the key
+/// in the JWS.
 ///
 /// `None` if the payload has no canonical JSON.
 #[must_use]
@@ -59,8 +60,8 @@ pub fn jws(key_id: &str, key: &SigningKey, payload: &impl Serialize) -> Option<S
 }
 
 impl Receipt<'_> {
-    /// Signs the receipt, and returns the extension's entry in `extensions`. `key_id` is the id of the key in the DID
-    /// document.
+    /// Signs the receipt, and returns this extension's entry in the `extensions` of a payment's response. `key_id` is
+    /// the id of the key in the DID document.
     ///
     /// Never returns `None` in practice, because a receipt contains only strings and a number.
     #[must_use]
@@ -88,7 +89,7 @@ impl Receipt<'_> {
     }
 }
 
-/// The DID of a service at an origin: `did:web:HOST`, with a port encoded as `%3A8787`.
+/// The DID of a service, made from its origin: `did:web:HOST`, with a port encoded as `%3A8787`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DidWeb(String);
 
@@ -103,7 +104,7 @@ impl DidWeb {
         known.then(|| Self(format!("did:web:{}", host.replace(':', "%3A"))))
     }
 
-    /// Returns the id of the key with this name.
+    /// Returns the id of the key named `key` in the DID document.
     #[must_use]
     pub fn key_id(&self, key: &str) -> String {
         format!("{}#{key}", self.0)

@@ -28,7 +28,7 @@ const MAX_CHARS: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentId(String);
 
-/// Reason why the extension in a payment is malformed.
+/// Reason why the extension `payment-identifier` in a payment is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPaymentId {
     /// The extension is not an object whose `info` contains the boolean `required`.
@@ -74,7 +74,8 @@ impl FromStr for PaymentId {
     }
 }
 
-/// Returns the entry of a 402's `extensions` that says that a payment may carry an identifier, but need not.
+/// Returns this extension's entry in the `extensions` of a 402, by which a payment may carry an identifier, but need
+/// not.
 #[must_use]
 pub fn offered() -> Map<String, Value> {
     let extension = json!({

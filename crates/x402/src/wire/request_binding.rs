@@ -14,7 +14,7 @@ pub const NAME: &str = "request-binding";
 /// Minimum length of the secret in characters, so that it cannot be guessed.
 const MIN_CHARS: usize = 16;
 
-/// Returns the extension's entry in `extensions` for a 402 that contains this secret.
+/// Returns this extension's entry in the `extensions` of a 402. The entry contains the secret.
 #[must_use]
 pub fn offered(secret: &str) -> Map<String, Value> {
     let extension = json!({

@@ -50,7 +50,7 @@ const KEY_DOMAIN: &[u8] = b"x402:sign-in-with-x:nonce:v1";
 /// Number of random bytes of a nonce. The rest of its 16 bytes is a MAC.
 pub const RANDOM_BYTES: usize = 4;
 const MAC_BYTES: usize = 12;
-/// Format of the times, which JavaScript's `toISOString` has as well.
+/// Time format of challenges, equal to that of JavaScript's `toISOString`.
 const ISO: &[BorrowedFormatItem<'_>] =
     format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
 
@@ -75,7 +75,7 @@ impl NonceKey {
         Hmac::new_from_slice(&key).ok().filter(|_| enough).map(Self)
     }
 
-    /// Returns the MAC of these parts. None of the texts contains a line feed.
+    /// Returns the MAC of a challenge's parts. The texts are separated by line feeds, which they do not contain.
     fn mac(&self, uri: &str, issued_at: &str, expiration_time: &str, random: &[u8]) -> Hmac<Sha256> {
         let mut mac = self.0.clone();
         for line in [uri, issued_at, expiration_time] {
@@ -87,16 +87,16 @@ impl NonceKey {
     }
 }
 
-/// A resource whose buyers sign in.
+/// A paid resource that its earlier buyers can get again by signing in.
 #[derive(Clone, Copy, Debug)]
 pub struct Resource<'a> {
     /// Scheme, host and port of the service, without a path.
     pub origin: &'a str,
-    /// Address of the resource, under the origin.
+    /// URI of the resource, which begins with the origin.
     pub uri: &'a str,
     /// Network of the addresses that sign in.
     pub network: Network,
-    /// Key of the nonces.
+    /// Key that authenticates the nonces.
     pub key: &'a NonceKey,
 }
 
@@ -136,7 +136,7 @@ pub enum SignInError {
         "SIGN-IN-WITH-X must be base64 of JSON with the challenge's fields, address, chainId, type, signature and key: {0}"
     )]
     Malformed(String),
-    /// A field differs from the one that this resource's challenges have.
+    /// A field differs from that of the challenges for this resource. Contains the field's name.
     #[error("{0} in SIGN-IN-WITH-X is not that of this resource's challenge: sign the challenge of a new 402")]
     OtherChallenge(&'static str),
     /// The service did not issue a challenge with this nonce for this resource and these times.
@@ -158,13 +158,13 @@ fn iso(ms: Millis) -> Option<String> {
 }
 
 impl Resource<'_> {
-    /// Returns the host of the service, with its port if that is not the scheme's own.
+    /// Returns the host of the service, with its port if the origin contains one.
     fn domain(&self) -> &str {
         self.origin.split_once("://").map_or(self.origin, |(_, host)| host)
     }
 
-    /// Returns the extension's entry in `extensions` of a 402, with a new challenge. Returns nothing if the time is out of
-    /// range.
+    /// Returns this extension's entry in the `extensions` of a 402, with a new challenge. Returns nothing if the time
+    /// is out of range.
     #[must_use]
     pub fn offered(&self, random: [u8; RANDOM_BYTES], now: Millis) -> Map<String, Value> {
         let challenge = self.challenge(random, now);
@@ -239,8 +239,8 @@ impl Resource<'_> {
 }
 
 impl Challenge {
-    /// Returns the text that a wallet signs: CAIP-122's message, with the chain id's reference as the other chains have
-    /// it.
+    /// Returns the text that a wallet signs: CAIP-122's message. Its chain id is the part of the CAIP-2 name after the
+    /// colon, as in the messages for other chains.
     fn message(&self, address: &Address, network: Network) -> String {
         let Self { domain, uri, version, statement, nonce, issued_at, expiration_time } = self;
         let chain = network.name().split_once(':').map_or("", |(_, reference)| reference);

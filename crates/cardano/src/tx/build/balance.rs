@@ -27,18 +27,18 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// Divisor of the minimum fee that gives the tolerance, 1 %. The fee may exceed the minimum by as much if the inputs
-/// hold slightly more than outputs and fee, and no further input is available that would make a change output possible.
+/// Divisor of the minimum fee that gives the tolerance: 1 % of the minimum. The fee may exceed the minimum by up to the
+/// tolerance if the surplus of the inputs is too small for a change output.
 const FEE_TOLERANCE: u64 = 100;
 /// Maximum number of rounds until the computed fee no longer changes. Every round but the last makes the transaction
 /// longer, which happens only when an integer in it needs a wider encoding.
 const MAX_ROUNDS: usize = 16;
 
-/// Maximum number of bytes by which one more input lengthens the transaction: a pair of 32 bytes with header and a
-/// 16-bit index, and the growth of the set's header.
+/// Maximum number of bytes by which one more input lengthens the transaction: the input itself (an array header, 34
+/// bytes of id, 3 bytes of index) and up to 2 more bytes in the header of the set of inputs.
 const INPUT_BYTES: u64 = 1 + 34 + 3 + 2;
-/// Number of bytes of the first signature in CBOR: the field's key, the set's tag and header, and a pair of 32 and 64
-/// bytes with headers.
+/// Number of bytes that the first signature adds to a transaction: the key of the witness set's field, the set's tag
+/// and header, and an array of the public key (34 bytes with header) and the signature (66 bytes with header).
 const SIGNATURE_BYTES: u64 = 1 + 3 + 1 + 1 + 34 + 66;
 
 /// The conditions that a balanced transaction must meet, whichever inputs are selected.
@@ -73,9 +73,10 @@ pub(super) struct BalancedTx {
 
 /// Reason why a transaction with the given inputs cannot be balanced.
 pub(super) enum Unbalanced {
-    /// The inputs lack this much lovelace. The fee for the further input that brings it is not included.
+    /// The inputs lack this much lovelace. A further input must bring it, and in addition the fee that this input
+    /// costs.
     Short(u64),
-    /// The transaction exceeds a limit of the ledger; with fewer inputs it may not.
+    /// The transaction exceeds a limit of the ledger. It may fit with fewer inputs.
     TooLarge(BuildError),
     /// The transaction cannot be balanced with any inputs.
     Failed(BuildError),
@@ -219,7 +220,8 @@ impl<'a> Balancing<'a> {
         Ok((written, pledge))
     }
 
-    /// Returns the hashes of the keys that must sign: those of inputs and collateral, and those that scripts require.
+    /// Returns the hashes of the keys that must sign: the owners of the inputs and of the collateral, and the signers
+    /// that scripts require.
     fn keys(&self, pledge: Option<&Pledge>) -> BTreeSet<KeyHash> {
         self.keys.iter().chain(pledge.map(Pledge::keys).into_iter().flatten()).copied().collect()
     }

@@ -58,7 +58,7 @@ struct Body {
     reference_inputs: Option<NonEmptySet<TransactionInput>>,
 }
 
-/// A transaction whose inputs and outputs are known, but not yet fee, change and collateral.
+/// A transaction whose inputs and outputs are fixed. Its fee, change and collateral are still to be computed.
 pub(super) struct Frame<'a> {
     body: Body,
     planned_outputs: usize,
@@ -110,7 +110,7 @@ impl<'a> Frame<'a> {
         self.redeemers.is_some()
     }
 
-    /// Returns the redeemers, which belong into the witness set.
+    /// Returns the redeemers, to be encoded in the witness set.
     pub(super) fn redeemers(self) -> Option<Redeemers> {
         self.redeemers
     }

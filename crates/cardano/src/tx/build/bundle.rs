@@ -15,8 +15,8 @@ const POLICY_HEX: usize = 56;
 /// Maximum number of hexadecimal digits of an asset name, which has at most 32 bytes.
 const MAX_NAME_HEX: usize = 64;
 
-/// Name of a native asset. Shorter names come first in its order, because canonical CBOR orders map keys like that, and
-/// hardware wallets sign nothing else (RFC 7049, section 3.9; CIP-21).
+/// Name of a native asset. Shorter names sort first: canonical CBOR orders map keys like that, and hardware wallets
+/// sign nothing else (RFC 7049, section 3.9; CIP-21).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TokenName(pub(super) Vec<u8>);
 

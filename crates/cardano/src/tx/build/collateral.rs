@@ -17,7 +17,7 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// A reference whose encoding has the maximum size. It stands for a collateral input while none is available.
+/// Placeholder for a collateral input while none is available. Its encoding has the maximum size of an input.
 const SOME_INPUT: TxRef = TxRef { tx: TxHash::new([0; 32]), index: u16::MAX };
 
 /// The collateral fields of a transaction body.
@@ -28,7 +28,7 @@ pub(super) struct Collateral {
     pub(super) back: Option<Output>,
 }
 
-/// Collateral that covers a fee. If too little is available, a placeholder of the same size together with the missing
+/// Collateral that covers a fee. If too little is available, a placeholder of the same size, together with the missing
 /// amount.
 pub(super) struct Pledge {
     collateral: Collateral,
@@ -87,8 +87,8 @@ pub(super) fn choose(
     }
 }
 
-/// Makes collateral of `total` lovelace from these UTxOs. Returns `None` if they do not hold that amount and what the
-/// return output needs.
+/// Makes collateral of `total` lovelace from these UTxOs. Returns `None` if they hold too little for that amount and
+/// the return output.
 fn put_up(
     sources: &[&Source],
     total: u64,
@@ -104,7 +104,7 @@ fn put_up(
 }
 
 /// Builds the output that returns the rest of the collateral inputs. Returns `Some(None)` if there is no rest, and
-/// `None` if the rest cannot be an output.
+/// `None` if no valid output can hold the rest.
 #[allow(clippy::option_option, reason = "no output needed and no output possible are different answers")]
 fn bring_back(
     rest: Bundle,

@@ -69,18 +69,18 @@ pub enum BuildError {
     /// The wallet has no UTxOs that can serve as collateral.
     #[error("{} missing in the wallet as collateral", missing.display_tada())]
     CollateralMissing {
-        /// Missing lovelace, which one more plain UTxO would have to hold.
+        /// Missing lovelace. One more plain UTxO that holds this amount would suffice as collateral.
         missing: Lovelace,
     },
     /// The transaction runs scripts, but the provider sent no cost model of Plutus V3.
     #[error("the chain provider returned no cost model of Plutus V3, so no script can be run")]
     NoCostModel,
-    /// A wallet cannot be emptied, because nothing would remain after the reserve and the fee.
+    /// The wallet cannot be emptied, because nothing would remain after the reserve and the fee.
     #[error("nothing to withdraw: the wallet holds {}, {} less than needed", balance.display_tada(), missing.display_tada())]
     NothingToSweep {
         /// Lovelace of the UTxOs that could have been swept.
         balance: Lovelace,
-        /// Lovelace that is missing to form an output.
+        /// Lovelace that is missing for an output with the minimum amount.
         missing: Lovelace,
     },
     /// The plan's validity interval is empty.
@@ -91,7 +91,7 @@ pub enum BuildError {
         /// First slot after the interval.
         until: u64,
     },
-    /// The key with this hash must sign, but was not among the signers.
+    /// The key with this hash must sign, but is not among the signers.
     #[error("the transaction needs the signature of key {0}")]
     SignerMissing(KeyHash),
     /// The plan uses this output twice: as two inputs, as two reference inputs, or as both.

@@ -127,8 +127,8 @@ pub(super) fn min_lovelace_plain(
 }
 
 impl NewOutput {
-    /// Returns the minimum lovelace that the ledger requires of this output, which does not depend on the lovelace that
-    /// the output holds at present.
+    /// Returns the minimum lovelace that the ledger requires of this output. The lovelace that the output holds at
+    /// present makes no difference.
     ///
     /// # Errors
     /// [`BuildError::Malformed`] if the datum or an asset is malformed; [`BuildError::OutOfRange`] if the amount is out

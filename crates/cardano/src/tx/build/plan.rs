@@ -15,15 +15,16 @@ use crate::{
 pub struct TxPlan {
     /// Outputs to create, as the transaction's first outputs in this order and with exactly these values.
     pub outputs: Vec<NewOutput>,
-    /// UTxOs at addresses of keys that must be spent.
+    /// UTxOs at key addresses that the transaction must spend.
     pub inputs: Vec<Utxo>,
     /// UTxOs to be spent with Plutus V3 scripts.
     pub script_inputs: Vec<ScriptInput>,
-    /// UTxOs that are referred to but not spent, because they carry the scripts.
+    /// UTxOs that carry the scripts. The transaction refers to them without spending them.
     pub reference_inputs: Vec<ReferenceInput>,
     /// Hashes of the keys whose signatures the scripts require.
     pub required_signers: Vec<KeyHash>,
-    /// Hashes of further keys of the wallet whose outputs may be spent. Each of them costs one more signature.
+    /// Hashes of further keys of the wallet, whose outputs may be spent too. Each of these keys costs one more
+    /// signature.
     pub wallet_keys: BTreeSet<KeyHash>,
     /// UTxOs that the wallet has set aside as collateral. If empty, any of the wallet's UTxOs may serve.
     pub collateral: Vec<Utxo>,

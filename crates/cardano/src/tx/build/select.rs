@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{hash::TxRef, money::Lovelace};
 
-/// Balances a transaction, and selects as many of the UTxOs in `pool` as it needs.
+/// Balances a transaction by adding UTxOs from `pool` until they suffice.
 pub(super) fn select(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<BalancedTx, BuildError> {
     let mut costly_last: Vec<&Source> = pool.iter().collect();
     costly_last.sort_by_key(|source| (source.script_bytes > 0, !source.bundle.assets.is_empty()));

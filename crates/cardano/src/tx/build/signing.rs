@@ -23,7 +23,7 @@ const IS_VALID: u8 = 0xf5;
 /// CBOR null, which stands for the auxiliary data if there are none.
 const NO_AUXILIARY_DATA: u8 = 0xf6;
 
-/// A balanced transaction without signatures. Its id is final, because signatures are not part of what the id covers.
+/// A balanced transaction without signatures. Its id is final, because the id does not cover the signatures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnsignedTx {
     pub(super) body: Vec<u8>,
@@ -74,8 +74,8 @@ impl UnsignedTx {
         &self.keys
     }
 
-    /// Returns the index of an input in the ledger's order of all inputs, by which an evaluation names redeemers
-    /// (`spend:<index>`). `None` if it is not an input of the transaction.
+    /// Returns the index of an input in the ledger's order of all inputs, or `None` if the transaction does not spend
+    /// it. An evaluation refers to redeemers by this index (`spend:<index>`).
     #[must_use]
     pub fn input_index(&self, reference: &TxRef) -> Option<usize> {
         self.facts.inputs.iter().position(|input| input == reference)

@@ -165,9 +165,9 @@ fn read_source(utxo: &Utxo, params: &ProtocolParameters) -> Result<Source, Build
     Ok(Source { reference: utxo.reference, bundle: Bundle::read(&utxo.value)?, key, script_bytes })
 }
 
-/// Returns an upper bound of the size in bytes of an output's script, because providers do not report the size. The
-/// output must hold lovelace for each of its bytes (Babbage, `getMinCoinTxOut`), and one transaction created it.
-/// Overestimating costs 15 lovelace per byte, while the output holds 4,310 for each.
+/// Returns an upper bound of the size in bytes of an output's script, which providers do not report. The bound follows
+/// from the lovelace that the output holds, because the ledger requires lovelace for each byte (Babbage,
+/// `getMinCoinTxOut`), and from the maximum size of a transaction.
 fn most_script_bytes(utxo: &Utxo, params: &ProtocolParameters) -> u64 {
     let paid_for = utxo.value.lovelace.get().checked_div(params.coins_per_utxo_byte).unwrap_or(u64::MAX);
     let bytes = paid_for.saturating_sub(UTXO_ENTRY_OVERHEAD).min(params.max_tx_size);

@@ -60,7 +60,8 @@ pub fn sweep(
     Ok(Sweep { draft: draft(&checked, balanced, &rest_to, &wallet.address)?, sent, left })
 }
 
-/// Builds a transaction that spends as many of the first UTxOs in `pool` as fit. Returns it with their number.
+/// Builds a transaction that spends the first UTxOs in `pool`, as many as fit. Returns it with the number of these
+/// UTxOs.
 fn largest(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<(BalancedTx, usize), BuildError> {
     let of = |count: usize| balance(terms, &pool.iter().take(count).collect::<Vec<_>>(), &[]);
     let too_large = match of(pool.len()) {

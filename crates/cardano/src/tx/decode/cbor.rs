@@ -40,7 +40,7 @@ pub enum CborError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ItemHead {
     Uint(u64),
-    /// A negative integer with the value -1 - n.
+    /// A negative integer, -1 - n, where n is the contained number.
     Nint(u64),
     Bytes(Option<u64>),
     Text(Option<u64>),
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the header of a set: an array, with or without the tag 258.
+    /// Reads the header of a set: an array, with or without CBOR tag 258.
     pub(super) fn set(&mut self) -> Result<Items, CborError> {
         if self.peek()? == ItemHead::Tag(258) {
             self.head()?;

@@ -48,7 +48,7 @@ impl ItemCount {
     }
 }
 
-/// Reads all items of an array or a set, which is an array with or without the tag 258.
+/// Reads all items of an array or a set. A set is an array with or without CBOR tag 258.
 pub(super) fn list<T>(
     decoder: &mut Decoder<'_>,
     mut item: impl FnMut(&mut Decoder<'_>) -> Result<T, Error>,

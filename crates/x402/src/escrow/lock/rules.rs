@@ -48,8 +48,7 @@ fn holds(condition: bool, error: LockError) -> LockResult {
     if condition { Ok(()) } else { Err(error) }
 }
 
-/// Applies a rule to the escrow's datum. If the datum could not be decoded, the rule passes, because another one
-/// rejects the lock.
+/// Applies a rule to the escrow's datum. A datum that cannot be decoded passes, because another rule rejects it.
 fn of_datum(lock: &Lock<'_>, rule: impl FnOnce(&Datum) -> LockResult) -> LockResult {
     lock.datum().map_or(Ok(()), rule)
 }

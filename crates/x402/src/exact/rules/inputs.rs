@@ -78,7 +78,7 @@ pub fn carry_no_script(context: &VerificationContext<'_>) -> Result<(), Refusal>
     carrier.map_or(Ok(()), |(input, _)| Err(InvalidInputs::ReferenceScript(input).into()))
 }
 
-/// Returns each input's reference with the output that it spends.
+/// Returns the reference of each input, with the output that the input spends.
 ///
 /// # Errors
 /// [`InvalidInputs`] if an input does not exist or is already spent.

@@ -7,7 +7,7 @@ use super::VerificationContext;
 use crate::Refusal;
 
 refusals! {
-    /// The limit of the protocol parameters that a payment breaks.
+    /// The limit that a payment breaks, among those that the protocol parameters set.
     #[derive(Copy)]
     pub enum LimitBroken {
         /// The transaction exceeds the maximum size.

@@ -33,7 +33,7 @@ pub fn outputs_are_plain(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     are_plain(case, |_| true)
 }
 
-/// Checks that no output except those at `payTo` carries a datum or a script.
+/// Checks that only outputs at `payTo` carry a datum or a script.
 pub fn other_outputs_are_plain(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     are_plain(case, |output| output.address != case.pay_to_bytes)
 }

@@ -21,7 +21,7 @@ use crate::{
 
 const FEE: u64 = 200_000;
 
-/// A payment into the escrow, with the owner of the output that it spends.
+/// A payment into the escrow, and the owner of the output that it spends.
 struct EscrowPayment {
     lock: TestLock,
     now_ms: Millis,
