@@ -35,7 +35,7 @@ rust-tests workers-checked load: export CARGO_PROFILE_DEV_DEBUG = 0
 rust-tests workers-checked load: export CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG = 0
 
 # Compiles and lints in one pass, because `cargo clippy` would check every crate once more. Not limited to make's two jobs.
-LINTED_CARGO = env -u MAKEFLAGS RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings cargo
+LINTED_CARGO = env -u MAKEFLAGS -u MFLAGS RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings cargo
 rust-linted: formatted documented
 	$(LINTED_CARGO) build --workspace --all-targets --quiet
 
@@ -43,8 +43,8 @@ rust-tests: rust-linted outsiders
 	$(LINTED_CARGO) test --workspace --quiet
 
 workers-checked: outsiders
-	@env -u MAKEFLAGS scripts/build-all.sh workers
-	@env -u MAKEFLAGS $(MAKE) --no-print-directory lint-workers
+	@env -u MAKEFLAGS -u MFLAGS scripts/build-all.sh workers
+	@env -u MAKEFLAGS -u MFLAGS $(MAKE) --no-print-directory lint-workers
 
 load: build outsiders ## end-to-end tests that take minutes: floods, faults, a rush, chaos, two minutes of soak
 	@LOAD=only $(RUN_E2E)
