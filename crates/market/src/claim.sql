@@ -103,7 +103,7 @@ FROM (SELECT CASE
     THEN 'protectedOnly'
   WHEN facts.grant_id IS NOT NULL AND (SELECT min_reputation FROM payer) > 0
       AND NOT EXISTS (SELECT 1 FROM listings l JOIN sellers s ON s.address = l.seller_address
-        WHERE l.id = facts.listing AND s.reputation >= 10000 * (SELECT min_reputation FROM payer))
+        WHERE l.id = facts.listing AND s.reputation >= (SELECT min_reputation FROM payer))
     THEN 'reputation'
   -- The account's limits per purchase and per day.
   WHEN facts.amount > (SELECT max_per_payment FROM payer)

@@ -39,9 +39,8 @@ struct Planned {
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Performs an action on several escrows in one transaction. Returns the tasks to try instead if that fails: with
-    /// the escrows that no other transaction has spent, once more with a wallet that was read again, or with half of the
-    /// escrows each.
+    /// Performs an action on several escrows in one transaction. Returns the tasks to try instead if that fails: two with
+    /// half of the escrows each, or the only escrow once more with a wallet that was read again.
     pub(super) async fn act_together(
         &mut self,
         deployment: &Deployment,
@@ -69,15 +68,17 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             return Ok(vec![]);
         };
         if matches!(error, DraftError::Refused(_)) {
-            let all = cases.len();
-            cases = self.unspent(cases).await?;
-            if cases.len() < all {
-                return Ok(if cases.is_empty() { vec![] } else { vec![cases] });
+            if let [alone] = cases.as_slice()
+                && self.is_spent(alone).await?
+            {
+                return Ok(vec![]);
             }
             if platform.chains {
                 let (database, chain, now) = (self.ports.database, self.ports.chain, self.ports.now);
                 platform.read_again(database, chain, self.view.tip.slot, now).await?;
-                return Ok(vec![cases]);
+                if cases.len() == 1 {
+                    return Ok(vec![cases]);
+                }
             }
         }
         if kind == Kind::Result && error.lacks_funds() {
@@ -96,22 +97,24 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(vec![cases, second])
     }
 
-    /// Returns those escrows of a rejected action that are still unspent on the chain. If another transaction has spent
-    /// an escrow, records that transaction as its next step.
-    async fn unspent(&mut self, cases: Vec<Judged>) -> Result<Vec<Judged>, PortError> {
-        let mut unspent = vec![];
-        for judged in cases {
-            match self.follow(&judged.due.utxo).await {
-                Ok(Spending::SpentBy(_)) => drop(self.unposted.remove(&judged.due.purchase)),
-                Ok(Spending::Unspent | Spending::Unknown) => unspent.push(judged),
-                // Strangers can make this answer too long; the rest of the tick continues.
-                Err(PortError::Chain(
-                    why @ (ChainError::TooLong | ChainError::Unavailable(_) | ChainError::Malformed(_)),
-                )) => self.retry_later(&judged, &why).await?,
-                Err(error) => return Err(error),
+    /// Returns whether another transaction in a block has spent the escrow of a rejected action, and records that
+    /// transaction as the escrow's next step.
+    async fn is_spent(&mut self, judged: &Judged) -> Result<bool, PortError> {
+        match self.follow(&judged.due.utxo).await {
+            Ok(Spending::SpentBy(_)) => {
+                self.unposted.remove(&judged.due.purchase);
+                Ok(true)
             }
+            Ok(Spending::Unspent | Spending::Unknown) => Ok(false),
+            // Strangers can make this answer too long; the rest of the tick continues.
+            Err(PortError::Chain(
+                why @ (ChainError::TooLong | ChainError::Unavailable(_) | ChainError::Malformed(_)),
+            )) => {
+                self.report.note(&judged.due.purchase, &why);
+                Ok(false)
+            }
+            Err(error) => Err(error),
         }
-        Ok(unspent)
     }
 
     async fn plan_all(
