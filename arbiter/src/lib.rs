@@ -20,13 +20,13 @@ use worker::Env;
 
 use crate::settings::ArbiterSettings;
 
-/// Maximum size of a request's body in bytes: a delivered text of which JSON escapes every character (6 bytes for 1),
-/// and the other fields.
+/// Maximum size of a request's body in bytes: the other fields, and a delivered text in which JSON escapes every byte
+/// as six.
 const MAX_BODY: usize = 6 * MAX_OUTPUT_BYTES + 4_096;
 
-/// Maximum duration of a request in ms. The watcher waits a minute for an answer.
+/// Maximum duration of a request in ms, shorter than the minute for which the watcher waits for the response.
 const MAX_MS: u64 = 55_000;
-/// Part of a request's duration in ms for reading answers whose length strangers determine.
+/// Time in ms within a request for reading responses whose length strangers can determine.
 const READING_MS: u64 = 45_000;
 
 /// Reason why a request is rejected.
@@ -49,7 +49,7 @@ enum RequestError {
 }
 
 impl RequestError {
-    /// Returns the error response to the client.
+    /// Returns the error response for the client.
     fn answer(&self) -> ErrorAnswer {
         let error = |code| api_types::Error::new(code, self);
         match self {
@@ -81,7 +81,7 @@ impl From<worker::Error> for RequestError {
     }
 }
 
-/// Called by entry.js for each request.
+/// Serves a request. Called by entry.js.
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let request = Request::new(request, method, url);
@@ -125,7 +125,8 @@ async fn answer(request: Request, env: &Env, case: &Case<'_>) -> Result<Response
     }
 }
 
-/// Reports that the arbiter is ready, and the address of the wallet that pays the fees, which the operator must fund.
+/// Builds the response of the health check: the arbiter is ready, and the address of its wallet, which the operator
+/// must fund because it pays the fees.
 fn health(settings: &ArbiterSettings) -> Result<Response, RequestError> {
     let wallet = settings.key.enterprise_address();
     let health = serde_json::json!({ "ok": true, "network": "preprod", "wallet": wallet });

@@ -21,7 +21,7 @@ pub struct ArbiterSettings {
     pub deployment: Deployment,
     pub blockfrost_url: String,
     pub blockfrost_project: Option<String>,
-    /// How far the newest block's time may be ahead of the clock.
+    /// Maximum time by which the newest block may be ahead of the clock.
     pub lead: Lead,
 }
 

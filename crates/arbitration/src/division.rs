@@ -11,9 +11,9 @@ use escrow::{
 /// Number of hexadecimal digits of a policy id.
 const POLICY_HEX: usize = 56;
 
-/// Returns the award for a dispute that `winner` wins, and each party's amount in lovelace. Native tokens in the escrow
-/// go to the winner; anyone could have put them there. Returns `None` if the escrow holds less lovelace than the
-/// buyer's collateral.
+/// Returns the award for a dispute that `winner` wins, and each party's amount in lovelace. The winner also gets the
+/// native tokens in the escrow, which anyone may have put there. Returns `None` if the escrow holds less lovelace than
+/// the buyer's collateral.
 #[must_use]
 pub fn divide(escrow: &Escrow, winner: Winner) -> Option<(DisputeWithdrawal, Split)> {
     let split = Split::of(winner, &escrow.datum, escrow.utxo.value.lovelace)?;

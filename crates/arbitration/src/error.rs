@@ -11,32 +11,32 @@ use sql::DatabaseError;
 /// Reason why a dispute was not resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// The provider knows no output with the disputed escrow's reference.
+    /// The provider knows no output with the reference that the request names.
     #[error("ref: names no output that is on the chain")]
     Unknown,
     /// The output with this reference is not an escrow of the arbiter's contract.
     #[error("ref: names no escrow of this arbiter: {0}")]
     NotAnEscrow(#[from] InvalidDatum),
-    /// No purchase can have created the escrow, which was forged to look like a dispute.
+    /// The escrow was forged to look disputed: no purchase can have created it.
     #[error("ref: names an escrow that no purchase locked")]
     NeverLocked,
     /// The escrow does not hold enough to pay the award.
     #[error("the escrow holds less than the buyer's collateral: it cannot be divided")]
     Unpayable,
-    /// Tracing the escrow back to its lock takes more calls than one request may make. The next request continues from
-    /// there.
+    /// The number of transactions between the escrow and its lock exceeds what one request may read. The next request
+    /// continues the trace where this one stopped.
     #[error("still tracing the escrow back to its lock: ask again")]
     StillTracing,
-    /// The provider does not know a transaction that it named itself, so its data is incomplete at the moment.
+    /// The provider does not know a transaction to which its own data refers, so the data is incomplete at the moment.
     #[error("the chain provider lags: ask again")]
     Lagging,
     /// The payout of another award is spending the same outputs of the arbiter's wallet.
     #[error("the arbiter's wallet is busy: ask again")]
     Busy,
-    /// The payout's transaction was recorded and sent, but it is unknown whether a node accepted it.
+    /// The transaction that pays the award was recorded and sent, but no answer tells whether a node accepted it.
     #[error("no node has answered the submission of the award yet: ask again")]
     Unanswered,
-    /// A node or the ledger rejected the payout's transaction, with the node's reason.
+    /// A node or the ledger rejected the transaction that pays the award. Contains the node's reason.
     #[error("the award was refused: {0}")]
     Refused(String),
     /// The arbiter's wallet cannot pay the fee.

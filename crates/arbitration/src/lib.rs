@@ -42,13 +42,13 @@ use resolution::Award;
 use statements::AwardRow;
 pub use statements::SCHEMA;
 
-/// The arbiter: everything that it needs to handle one request.
+/// The arbiter, with everything that it needs to handle one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Arbiter<'a, D, C, Z> {
     /// The arbiter's own database.
     pub database: &'a D,
     pub chain: &'a C,
-    /// Implementation of the waits between polls: workers sleep, tests advance a clock.
+    /// Port for the waits between polls: workers sleep, tests advance a clock.
     pub sleep: &'a Z,
     /// Deployed contract.
     pub deployment: &'a Deployment,
@@ -69,7 +69,7 @@ struct DisputedEscrow {
     now: Millis,
 }
 
-/// Returns the value of the column `purpose` in the outbox entry that pays the award of this escrow.
+/// Returns the purpose under which the outbox records the payout of this escrow's award.
 fn purpose(escrow: &TxRef) -> String {
     format!("award:{escrow}")
 }
@@ -107,7 +107,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         self.carry_out(&disputed, award, None).await
     }
 
-    /// Stores `award` permanently, unless an award is stored already, and returns the stored one.
+    /// Stores `award`, unless an award is already stored for the escrow. Returns the stored award.
     async fn persist_award_once(&self, own: &TxRef, award: &Award) -> Result<Award, ResolveError> {
         let batch = (statements::fix_award(own, award, self.now)?, statements::award(own));
         let ((), fixed) = self.database.batch(batch).await?;

@@ -23,8 +23,8 @@ use sql::Database;
 
 use crate::{Arbiter, Award, DisputedEscrow, ResolveError, ResolveResult, divide, purpose};
 
-/// Milliseconds to wait between looks at a payout that another request is submitting. Their sum is the longest time
-/// that a submission may take.
+/// Milliseconds between the checks of a payout that another request is submitting. Their sum is the maximum time that a
+/// submission may take.
 const OTHER_REQUEST_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
 /// Milliseconds to wait before a payout is built again, after another transaction has reserved or spent its inputs.
 const REBUILD_MS: [Millis; 5] = [200, 400, 800, 1_600, 2_500];
@@ -57,7 +57,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     }
 
     /// Returns the outcome of a disputed escrow that the transaction `by` has spent. If the escrow ended, the award was
-    /// paid, because a dispute can end in no other way. If it continues, the parties acted before the arbiters could.
+    /// paid, because a dispute can end in no other way. If it continues, one of the parties acted before the arbiters
+    /// did.
     async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<ResolveResult, ResolveError> {
         if let Some(mut entry) = self.database.fetch(by_id(&by)).await? {
             if entry.state != EntryState::Included {
@@ -72,7 +73,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         })
     }
 
-    /// Follows a payout that is recorded already: waits for the request that may be submitting it, and then polls the
+    /// Follows a payout that is already recorded. Waits in case another request is submitting it, and then polls the
     /// chain. Returns `None` if the payout was rejected or has expired.
     async fn drive(
         &self,

@@ -45,16 +45,16 @@ impl Award {
         ResolveResult::Signed { verdict: finding(self.verdict()), payout: self.payout, opens_at: date_time(opens) }
     }
 
-    /// Returns the response for an award that can no longer be paid, because the parties continued the escrow in the
-    /// transaction `by`.
+    /// Returns the response for an award that can no longer be paid, because the transaction `by` of a party continued
+    /// the escrow.
     pub(crate) fn superseded(&self, by: TxHash) -> ResolveResult {
         let why = format!("the parties took the escrow further in {by}: ask about what it is now");
         undecided(self.verdict(), Some(why))
     }
 }
 
-/// Returns the response for a request that leads to no decision: the findings so far, and the reason `why` there is
-/// nothing to decide, if there is one.
+/// Returns the response for a request that leads to no decision. `why` is the reason if there is nothing to decide, as
+/// opposed to evidence that is still missing.
 pub(crate) fn undecided(verdict: Verdict, why: Option<String>) -> ResolveResult {
     let found = finding(Verdict { winner: None, ..verdict });
     ResolveResult::NoVerdict { verdict: Finding { reason: why.unwrap_or(found.reason), ..found } }

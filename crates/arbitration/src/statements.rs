@@ -9,24 +9,24 @@ use crate::Award;
 /// Migrations of the arbiter's database, in the order in which they are applied.
 pub const SCHEMA: &[&str] = &[outbox::SCHEMA, include_str!("../../../arbiter/d1-migrations/0002_disputes.sql")];
 
-/// Progress of a walk from an escrow back to the transaction that locked it.
+/// Progress of tracing an escrow back to the transaction that locked it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Walk {
-    /// Earliest output of the escrow that the walk has reached.
+    /// Earliest output of the escrow that was reached so far.
     pub(crate) reached: TxRef,
-    /// Number of transactions that were already found not to have created the predecessor of `reached`. They are tried
-    /// in the order of their ids.
+    /// Number of transactions already found not to have created the output before `reached`. Candidates are tried in
+    /// the order of their ids.
     pub(crate) tried: u32,
     /// Id of the transaction that locked the escrow; `None` until it is found.
     pub(crate) lock: Option<TxHash>,
 }
 
-/// Builds the query for the progress of the walk that starts at this escrow.
+/// Builds the query for the progress of tracing this escrow.
 pub(crate) fn walk(escrow: &TxRef) -> Read<Option<Walk>> {
     sql::read!("SELECT reached, tried, lock_tx AS lock FROM walks WHERE escrow = ?1", escrow)
 }
 
-/// Builds the statement that stores the progress of the walk that starts at this escrow.
+/// Builds the statement that stores the progress of tracing this escrow.
 pub(crate) fn note_walk(escrow: &TxRef, walk: &Walk) -> Write {
     sql::write!(
         "INSERT INTO walks (escrow, reached, tried, lock_tx) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (escrow) DO UPDATE SET \
@@ -38,8 +38,8 @@ pub(crate) fn note_walk(escrow: &TxRef, walk: &Walk) -> Write {
     )
 }
 
-/// Builds the statement that stores the hash of a text that matches the result posted for this lock. An existing hash
-/// stays.
+/// Builds the statement that stores the hash of a delivered text that matches the result posted for this lock, unless a
+/// hash is already stored.
 pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &ContentHash, now: Millis) -> Write {
     sql::write!(
         "INSERT INTO evidence (lock_tx, result_hash, output_hash, received_at_ms) VALUES (?1, ?2, ?3, ?4) \
@@ -56,7 +56,7 @@ pub(crate) fn kept_evidence(lock: &TxHash, result: &[u8]) -> Read<Option<Content
     sql::read!("SELECT output_hash FROM evidence WHERE lock_tx = ?1 AND result_hash = ?2", lock, hex::encode(result))
 }
 
-/// Builds the statement that stores an award. An existing award stays.
+/// Builds the statement that stores an award, unless one is already stored for the escrow.
 pub(crate) fn fix_award(escrow: &TxRef, award: &Award, now: Millis) -> Result<Write, DatabaseError> {
     let json = serde_json::to_string(award).map_err(|error| DatabaseError(format!("an award: {error}")))?;
     let sql = "INSERT INTO awards (escrow, award, decided_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";

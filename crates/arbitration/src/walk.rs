@@ -34,8 +34,8 @@ use crate::{
 const MAX_READS: u32 = 16;
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// Walks from a disputed escrow back to its lock, and returns the id of the lock's transaction. `noted` is the
-    /// stored progress of an earlier request.
+    /// Traces a disputed escrow back to its lock, and returns the id of the lock's transaction. `noted` is the stored
+    /// progress of an earlier request.
     pub(crate) async fn lock_of(&self, own: &TxRef, noted: Option<Walk>) -> Result<TxHash, ResolveError> {
         if let Some(lock) = noted.and_then(|walk| walk.lock) {
             return Ok(lock);
@@ -86,7 +86,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     }
 }
 
-/// Returns the id of the transaction that created this escrow, if the escrow is as a purchase locks it.
+/// Returns the id of the transaction that created this escrow, if the escrow is in the state in which a purchase locks
+/// it.
 fn lock_in(first: &Escrow) -> Result<TxHash, ResolveError> {
     let datum = &first.datum;
     let fresh = !datum.has_result() && datum.seller_cooldown == 0 && datum.buyer_cooldown == 0;
@@ -107,8 +108,8 @@ fn before(
     escrows.find(|escrow| may_become(&escrow.datum, &current.datum))
 }
 
-/// Returns `true` if some action of the contract turns the datum `old` into `new`. The length of the new cooldown is
-/// not compared, because the contract has enforced it.
+/// Returns `true` if some action of the contract turns the datum `old` into `new`. The new cooldown's length is not
+/// compared, because the contract has checked it.
 fn may_become(old: &Datum, new: &Datum) -> bool {
     let mut rules = Action::ALL.into_iter().filter_map(|action| Rule::find(action, old));
     rules.any(|rule| rule.continues(old, new, 0, 0))

@@ -3,18 +3,18 @@
 //! Applying a parameter puts four bits in front of the program. Everything after them moves to a new bit offset and
 //! must be copied term by term, because byte strings are aligned to whole bytes.
 
-/// The bits are not a valid program.
+/// The bits are not a valid Plutus program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Malformed;
 
 type Result<T> = core::result::Result<T, Malformed>;
 
-/// Four-bit tags of two kinds of terms: the application of a function, and a constant.
+/// Four-bit tag of a term that applies a function.
 const APPLY: u8 = 3;
 const CONSTANT: u8 = 4;
-/// Encoded type of a constant of type "data": a one bit, the type's tag, and a zero bit that ends the list.
+/// Encoding of the constant type "data": a one bit, the type's tag, and a zero bit that ends the list of tags.
 const DATA: u8 = 0b11_0000;
-/// Maximum number of tags in a constant's type. A list of pairs of integers has six.
+/// Maximum number of tags in a constant's type. The type "list of pairs of integers" has six.
 const MAX_TYPE: usize = 64;
 /// Maximum number of bytes in one chunk of a byte string.
 const PIECE: usize = 255;
@@ -49,7 +49,7 @@ pub fn apply(program: &[u8], arguments: &[Vec<u8>]) -> Result<Vec<u8>> {
 /// A cursor over bits, most significant first.
 struct Input<'a> {
     bytes: &'a [u8],
-    /// Number of bits of the current byte that have been read, below eight.
+    /// Number of bits of the current byte that have already been read, below eight.
     bit: u8,
 }
 
@@ -65,7 +65,7 @@ impl Input<'_> {
         Ok(bit)
     }
 
-    /// Skips the filler that aligns a byte string: zeros and a final one, up to a byte boundary.
+    /// Skips the padding up to a byte boundary, which aligns a byte string: zero bits and a final one bit.
     fn skip_filler(&mut self) -> Result<()> {
         while !self.bit()? {}
         if self.bit == 0 { Ok(()) } else { Err(Malformed) }
@@ -115,7 +115,7 @@ struct Copy<'a> {
 /// A part of a term that remains to be copied.
 enum Left {
     Term,
-    /// A list of terms: a one bit before each term, and a zero bit at the end.
+    /// A list of terms, each preceded by a one bit. A zero bit ends the list.
     Terms,
 }
 
@@ -234,7 +234,7 @@ impl Copy<'_> {
     }
 }
 
-/// Returns the tags that follow the first type in `tags`.
+/// Returns the tags that remain after the first type in `tags`.
 fn after(tags: &[u8]) -> Result<&[u8]> {
     match tags {
         [0..=4 | 8, rest @ ..] => Ok(rest),

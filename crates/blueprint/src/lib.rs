@@ -17,7 +17,7 @@ const VALIDATOR: &str = "vested_pay.vested_pay.spend";
 const PARAMETER_TYPES: [&str; 3] = ["integer", "list", "integer"];
 /// Number of fields of the only constructor of the validator's datum.
 const DATUM_FIELDS: usize = 19;
-/// Number of constructors of the validator's redeemer.
+/// Number of constructors of the validator's redeemer, one per action of the contract.
 const ACTIONS: usize = 7;
 /// Byte that precedes a Plutus V3 script when the ledger hashes it (CIP-35 of the ledger specification).
 const PLUTUS_V3: u8 = 3;
@@ -59,13 +59,13 @@ pub enum BlueprintError {
     /// The blueprint does not contain the escrow validator.
     #[error("the blueprint has no validator titled {VALIDATOR}")]
     NoValidator,
-    /// The validator's parameters have other types.
+    /// The validator's parameters have other types than expected. Contains their types.
     #[error("{VALIDATOR} must take three parameters (integer, list of bytes, integer), this one takes {0:?}")]
     WrongParameters(Vec<String>),
-    /// The validator's datum or redeemer has another shape.
+    /// The validator's datum or redeemer has another shape than expected.
     #[error("{VALIDATOR} must have a datum of {DATUM_FIELDS} fields and {ACTIONS} actions: this is another contract")]
     WrongInterface,
-    /// `compiledCode` is not hex.
+    /// The field `compiledCode` is not hex.
     #[error("the validator's compiledCode is not hexadecimal")]
     CodeNotHex,
     /// The compiled code does not have the stated hash, so one of the two was edited.
@@ -180,8 +180,8 @@ impl Blueprint {
 }
 
 impl Script {
-    /// Returns the address of the script's escrows, which has no stake credential. `Display` formats it as a preprod
-    /// address in bech32.
+    /// Returns the address at which the script's escrows are, which has no stake credential. `Display` formats it as a
+    /// preprod address in bech32.
     #[must_use]
     pub const fn address(&self) -> PlutusAddress {
         PlutusAddress::script(self.hash)

@@ -9,15 +9,15 @@ pub const RESEND_UNANSWERED_MS: Millis = 5_000;
 /// Milliseconds to wait for a block that includes an accepted transaction before the same bytes are submitted again:
 /// three times preprod's average block time. A node loses its mempool when it restarts.
 pub const RESEND_UNCONFIRMED_MS: Millis = 60_000;
-/// Maximum time in ms from the start of a submission until its answer is recorded. If no answer is recorded by then,
+/// Maximum time in ms from the start of a submission until its result is recorded. If no result is recorded by then,
 /// the request that submitted the transaction is assumed to have died.
 pub const ANSWER_RECORDED_MS: Millis = 75_000;
-/// Reason recorded with a payment that is refused because somebody else submitted it: a block includes it, although no
-/// node accepted it from this service.
+/// Reason recorded with a payment that was refused although a block includes it: no node accepted it from this service,
+/// so somebody else submitted it.
 pub const NOT_OUR_SUBMISSION: &str = "a block has it, and no node accepted it from this service";
-/// Reason recorded with a payment that is refused because it expired and no node ever answered its submission.
+/// Reason recorded with a payment that was refused because it expired before any node answered its submission.
 const NEVER_ANSWERED: &str = "it was in no block before it expired, and no node accepted it from this service";
-/// Number of slots after the end of a transaction's validity interval before the transaction counts as expired: about
+/// Number of slots from the end of a transaction's validity interval until the transaction is marked as expired: about
 /// three blocks, because a short fork may still include it.
 pub const EXPIRY_GRACE_SLOTS: u64 = 60;
 
@@ -28,7 +28,7 @@ pub enum ChainObservation {
     Unavailable,
     /// No block up to the tip includes the transaction.
     InNoBlock {
-        /// Slot of the newest block; `None` if it was not read before this observation.
+        /// Slot of the newest block, read before the transaction was looked up; `None` if it was not read.
         tip_slot: Option<u64>,
     },
     /// This block includes the transaction.
@@ -40,12 +40,12 @@ pub enum ChainObservation {
     Refused(String),
 }
 
-/// Whether the request that submits or polls a transaction is known to come from the payer.
+/// Whether the request that submits or polls a transaction is proven to come from the payer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// The request does not prove that the payer sent it, or there is no request: the watcher is polling.
+    /// Nothing proves that the request comes from the payer; or the watcher is polling, without any request.
     Unproven,
-    /// A request that comes from the payer, as proven by a signature over the request, by a request commitment, or by a
+    /// The request comes from the payer, as proven by a signature over the request, by a request commitment, or by a
     /// session of the paying account.
     Payer,
 }
@@ -61,7 +61,7 @@ pub enum Decision {
     Accept,
     /// Record that this block includes the transaction.
     Include(Inclusion),
-    /// Record that this block includes the transaction, in place of the block recorded before.
+    /// Record that another block than the one recorded before includes the transaction.
     Reanchor(Inclusion),
     /// Reopen the entry, because a rollback removed the transaction's block, or because its scripts failed in that
     /// block.
@@ -72,8 +72,8 @@ pub enum Decision {
     Expire,
 }
 
-/// Decides what to do with an outbox entry at `now`, in POSIX milliseconds, given the observed state of its transaction
-/// and whether the payer is known to ask.
+/// Decides what to do with an outbox entry at `now` (POSIX milliseconds), given the observed state of its transaction
+/// and whether the request is proven to come from the payer.
 #[must_use]
 pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: Millis) -> Decision {
     match (observation, entry.state) {
@@ -116,8 +116,9 @@ pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: 
     }
 }
 
-/// Returns whether only the payer can say which listing this transaction pays for. A plain payment does not name its
-/// listing, so somebody could claim a copy of it for another listing. A lock names its listing in the signed terms.
+/// Returns `true` if only the payer may say which listing this transaction pays for. A plain payment does not name its
+/// listing, so somebody could present a copy of it for another listing. A payment into the escrow names its listing in
+/// the signed terms.
 fn needs_payer(entry: &Entry, trust: Trust) -> bool {
     entry.provenance == Provenance::Unknown && trust == Trust::Unproven && !entry.kind.names_its_listing()
 }

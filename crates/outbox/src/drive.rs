@@ -40,12 +40,12 @@ pub struct PollPolicy<'a, Z> {
     pub sleep: &'a Z,
     /// Milliseconds to wait before each poll. A poll makes up to three provider calls.
     pub schedule: &'a [Millis],
-    /// Whether to poll once before the first wait, as for a client that returns to a pending payment. Such a client
-    /// stops waiting once it has used up its share of provider calls.
+    /// `true` to poll once before the first wait, for a client that returns to a pending payment. Such a client stops
+    /// waiting once it has used up its share of provider calls.
     pub at_once: bool,
 }
 
-/// Reason why an entry could not be submitted or polled. Changes recorded before the error are kept.
+/// Reason why an entry could not be submitted or polled. Changes that were recorded before the error persist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutboxError {
     #[error(transparent)]
@@ -54,7 +54,7 @@ pub enum OutboxError {
     Chain(#[from] ChainError),
 }
 
-/// Converts a failure of the provider to `None`, for callers that then continue with the recorded state.
+/// Converts a failure of the provider to `None`. The caller then continues with the recorded state.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -76,19 +76,20 @@ pub enum TxStatus {
         /// `true` if a node has accepted the transaction.
         submitted: bool,
     },
-    /// A node rejected the transaction permanently, for this reason.
+    /// A node rejected the transaction permanently. Contains the node's reason.
     Refused(String),
     /// The validity interval ended before any block included the transaction.
     Expired,
 }
 
-/// Result of waiting for a block.
+/// Result of waiting for a block that includes a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitOutcome<'a, T> {
     pub status: TxStatus,
-    /// The rows that were read in the batch that records the inclusion; `None` if another call recorded it before.
+    /// The rows that were read in the batch that recorded the inclusion; `None` if another call recorded the inclusion
+    /// first, or if there was none.
     pub read: Option<T>,
-    /// The waits of the polling schedule ([`PollPolicy::schedule`]) that were not needed, in ms.
+    /// The waits of [`PollPolicy::schedule`] that remained when the wait ended, in ms.
     pub rest: &'a [Millis],
 }
 
@@ -96,9 +97,9 @@ pub struct WaitOutcome<'a, T> {
 struct Poll<T> {
     /// Final status of the transaction; `None` if further polls may find a block.
     end: Option<TxStatus>,
-    /// The rows that were read in the batch that records the inclusion, if this poll saw the block.
+    /// The rows that were read in the batch that records the inclusion; `None` if this poll did not record one.
     read: Option<T>,
-    /// `true` if the poll was not made because the client has used up its share of provider calls.
+    /// `true` if the provider was not called because the client has used up its share of provider calls.
     throttled: bool,
 }
 
@@ -121,8 +122,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(self.apply_and_read(entry, decision, None::<Write>).await?.0)
     }
 
-    /// Records a decision like [`Outbox::apply`], and runs `then` at the end of the batch. Also returns the rows of
-    /// `then`, or `None` for decisions that change nothing.
+    /// Records a decision like [`Outbox::apply`], with the queries `then` at the end of the same batch. Also returns
+    /// the rows of these queries, or `None` if the decision changes nothing.
     async fn apply_and_read<B: Batch>(
         &self,
         entry: &mut Entry,
@@ -196,7 +197,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(block)
     }
 
-    /// Submits a transaction that was just recorded. Returns the reason if the ledger rejects it, or else `None`.
+    /// Submits a transaction that was just recorded. Returns the ledger's reason if the ledger rejects it, or else
+    /// `None`.
     ///
     /// # Errors
     /// Returns an error if the database query failed. If the provider fails, the entry stays open.
@@ -263,7 +265,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Looks up an entry's transaction on the chain once, and then records the result or submits the transaction again.
+    /// Looks up an entry's transaction on the chain once. Then records the result, or submits the transaction again.
     /// Returns the decision that was taken.
     ///
     /// # Errors
@@ -313,8 +315,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Waits for a block that includes an entry, as long as the policy allows. The batch that records the inclusion also
-    /// reads what `reading` asks for.
+    /// Waits for a block that includes an entry's transaction, as long as the policy allows. `reading` returns queries
+    /// that run in the batch that records the inclusion.
     ///
     /// # Errors
     /// Returns [`DatabaseError`] if the database fails. A provider that fails leaves the entry pending.
@@ -358,7 +360,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 
     /// Polls the chain once for [`Outbox::wait_for_block`]. With `asks_tip`, the newest block is read before the
-    /// transaction is looked up, so that a transaction in that very block is found.
+    /// transaction is looked up, so that the lookup cannot miss a transaction in that block.
     async fn poll<B: Batch>(
         &self,
         entry: &mut Entry,
@@ -416,8 +418,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 
     /// Looks up the transactions of overdue entries ([`crate::overdue`]) and records the results. Open entries may have
-    /// expired, and a block may include a refused or expired one after all. Returns whether a block does include a
-    /// refused or expired one.
+    /// expired, and a block may include a refused or expired one after all. Returns `true` in the latter case.
     ///
     /// # Errors
     /// Returns an error if the database or the provider failed.

@@ -3,7 +3,7 @@
 use cardano::{Address, TxHash, TxRef, chain::Inclusion, slots::Millis, tx::build::BuiltTx};
 use serde::{Deserialize, Serialize};
 
-/// State of a transaction. In text, the lowercase name.
+/// State of a transaction. In text, the variant's name in lowercase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EntryState {
@@ -13,7 +13,7 @@ pub enum EntryState {
     Submitted,
     /// Included in a block.
     Included,
-    /// Given up, which means that the service no longer submits it: a node rejected the only attempt, its scripts
+    /// Given up: this service no longer submits the transaction, because a node rejected the only attempt, its scripts
     /// failed, another included transaction spent its inputs, or its payer must sign for it. A block may include it
     /// nevertheless.
     Refused,
@@ -33,11 +33,11 @@ impl EntryState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A buyer pays a seller directly, from their own or a service wallet.
+    /// A buyer pays a seller directly, from a service wallet or a wallet of the buyer's own.
     Payment,
     /// A buyer locks the price in the escrow.
     Lock,
-    /// A service wallet's balance goes to its owner.
+    /// A service wallet sends its balance to its owner.
     Withdrawal,
     /// The seller posts a result: it commits to the hash of the delivered content, in one or several escrows.
     Result,
@@ -80,29 +80,29 @@ impl Kind {
         }
     }
 
-    /// Returns whether an entry of this kind ends when a node rejects its only attempt. A payout shares no input with
-    /// the next payout to the same creator, so the ledger would accept both. If a provider forwarded the first although
-    /// it reported a rejection, a second one would pay twice. A payout therefore stays open until it is included or
-    /// expired.
+    /// Returns whether an entry of this kind ends when a node rejects its only attempt. This is `false` for payouts:
+    /// two payouts to the same creator share no input, so the ledger would accept both. If a provider reported a
+    /// rejection but forwarded the transaction, a second payout would pay twice. A payout therefore stays open until it
+    /// is included or expired.
     #[must_use]
     pub const fn ends_by_refusal(self) -> bool {
         !matches!(self, Self::Payout)
     }
 
-    /// Returns whether the transaction itself shows which listing or purpose it belongs to. A plain payment to a seller
-    /// does not, nor does a payment to another server.
+    /// Returns whether the transaction itself shows which listing or purpose it belongs to. Plain payments to a seller
+    /// and payments to another server do not show it.
     #[must_use]
     pub const fn names_its_listing(self) -> bool {
         !matches!(self, Self::Payment | Self::Settlement)
     }
 }
 
-/// The party that first submitted a transaction. In text, the lowercase name.
+/// The party that first submitted a transaction. In text, the variant's name in lowercase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
     /// This service: a service wallet built the transaction, a node accepted it at our only attempt, or its metadata
-    /// commits to the HTTP request that carried it. Such a request is taken to be the payer's.
+    /// commits to the HTTP request that carried it. A request with such a commitment counts as the payer's.
     Ours,
     /// Somebody else: the transaction was public before this service submitted it, or its payer claimed it with a
     /// signature. Only the payer's signature gives access to the purchase.
@@ -130,14 +130,15 @@ pub struct Entry {
     pub tx: TxHash,
     /// Kind of the transaction.
     pub kind: Kind,
-    /// CBOR of the transaction. Only these bytes are submitted. Empty for a failed transaction of an external payer,
-    /// whose bytes are deleted.
+    /// CBOR of the transaction. Only these bytes are ever submitted. Empty for a failed transaction of an external
+    /// payer, because its bytes are deleted.
     pub cbor: Vec<u8>,
     /// Current state of the entry.
     pub state: EntryState,
     /// First slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// Number of times that the transaction was submitted, or may have been. Recording the entry counts as the first.
+    /// Number of times that the transaction was submitted or may have been submitted. Recording the entry counts as the
+    /// first.
     pub attempts: u32,
     /// Time at which the last submission began, in POSIX milliseconds.
     pub attempted_at_ms: Millis,
@@ -146,7 +147,7 @@ pub struct Entry {
     pub block: Option<Inclusion>,
 }
 
-/// An [`Entry`] as a row with the columns [`ENTRY`].
+/// An [`Entry`] as a row with the columns in [`ENTRY`].
 #[derive(Deserialize)]
 struct EntryRow {
     tx_id: TxHash,
@@ -164,7 +165,7 @@ struct EntryRow {
     block_time_ms: Option<Millis>,
 }
 
-/// SQL columns from which an [`Entry`] is read, of the table `outbox`.
+/// SQL list of the columns of the table `outbox` from which an [`Entry`] is read.
 pub const ENTRY: &str = "outbox.tx_id, outbox.kind, outbox.cbor, outbox.state, outbox.valid_until_slot, \
     outbox.attempts, outbox.attempted_at_ms, outbox.provenance, outbox.block_hash, outbox.block_height, \
     outbox.block_slot, outbox.block_time_ms";
@@ -205,20 +206,21 @@ pub struct NewEntry {
     pub kind: Kind,
     /// Text that says what the transaction is for. At most one open or included entry can have the same purpose.
     pub purpose: String,
-    /// The service wallet that built the transaction; `None` for a transaction of an external payer.
+    /// The service wallet that built the transaction; `None` if it comes from an external payer.
     pub wallet: Option<Address>,
     pub cbor: Vec<u8>,
     /// First slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// Party that first submitted the transaction, as far as known when it is recorded. With [`Provenance::Unknown`],
-    /// an entry that was refused can be recorded again for the same purpose only.
+    /// Party that first submitted the transaction, as far as known before it is recorded. If this is
+    /// [`Provenance::Unknown`] and an earlier entry of the same transaction was refused, the transaction can be
+    /// recorded again for the same purpose only.
     pub provenance: Provenance,
-    /// Outputs that the transaction spends. They are reserved for it.
+    /// Outputs that the transaction spends. No other transaction may spend them while they are reserved.
     pub spends: Vec<TxRef>,
     /// Outputs that the transaction uses only as collateral.
     pub collateral: Vec<TxRef>,
     pub acts_on: Vec<TxHash>,
-    /// Additional condition for recording the entry, if any.
+    /// Additional condition for recording the entry; `None` if there is none.
     pub guard: Option<Guard>,
 }
 

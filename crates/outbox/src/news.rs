@@ -10,8 +10,8 @@ use cardano::{
     chain::{Chain, ChainError},
 };
 
-/// Number of polls per new block that ask for the transaction. The provider may show a block before the transactions in
-/// it.
+/// Number of polls per new block in which the transaction is looked up. More than one is needed, because the provider
+/// may show a block before the block's transactions.
 const ASKS_PER_BLOCK: u8 = 2;
 
 /// The newest block that a waiting request has seen.
@@ -22,15 +22,15 @@ pub struct NewBlocks {
 }
 
 impl NewBlocks {
-    /// Creates the state of a request that begins to wait. A block that it has read before cannot include what it waits
-    /// for.
+    /// Creates the state of a request that begins to wait. Blocks that the request has already read count as seen.
     #[must_use]
     pub fn begin(chain: &impl Chain) -> Self {
         Self { tip: chain.last_read_tip().map(|tip| tip.hash), asks_left: 0 }
     }
 
-    /// Reads the newest block. Returns whether to ask for the transaction in this poll: there was a new block in this
-    /// poll or the one before. Also `true` for a client that has used up its calls, so that its request ends.
+    /// Reads the newest block. Returns whether to look up the transaction in this poll, because a new block appeared in
+    /// this poll or the one before. Also `true` for a client that has used up its share of provider calls, so that the
+    /// lookup fails and ends the wait.
     pub async fn may_show(&mut self, chain: &impl Chain) -> bool {
         let tip = match chain.shared_tip().await {
             Ok(tip) => tip,

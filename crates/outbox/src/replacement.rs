@@ -22,28 +22,28 @@ use crate::{
     wallet::{MAX_SENT, WalletSnapshot},
 };
 
-/// Maximum number of steps from a transaction back to the transaction whose change it spends.
+/// Maximum number of steps when following a transaction's inputs back to the transactions that created them as change.
 const MAX_ANCESTORS: usize = MAX_SENT;
-/// Maximum number of outputs that one call looks up on the chain. Failed transactions for the same purpose mostly share
-/// their inputs.
+/// Maximum number of outputs that one call looks up on the chain. The limit is rarely reached, because failed
+/// transactions for the same purpose mostly share their inputs.
 const MAX_ASKED: usize = 24;
-/// Number of failed transactions for one purpose up to which the next transaction is sent without an additional delay.
+/// Number of failed transactions for one purpose after which each further failure delays the next attempt.
 const FREE_RETRIES: usize = 8;
-/// Delay in ms that each failed transaction beyond [`FREE_RETRIES`] adds before the next transaction is sent. With this
-/// delay, fewer than [`MAX_GIVEN_UP`] transactions can fail within [`crate::MAX_LATE_MS`].
+/// Delay in ms that each failed transaction beyond [`FREE_RETRIES`] adds before the next transaction is sent. The delay
+/// keeps the number of failures within [`crate::MAX_LATE_MS`] below [`MAX_GIVEN_UP`].
 const RETRY_DELAY_MS: Millis = 14_000;
 
 /// State of the earlier transactions for one purpose, all of which were refused or expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replacement {
-    /// No failed transaction is included. A transaction that spends all these outputs cannot be included together with
-    /// any of the failed ones.
+    /// No failed transaction is included. The next transaction must spend all these outputs, so that it cannot be
+    /// included together with any of the failed ones.
     Inputs(Vec<Utxo>),
     /// A block includes the failed transaction with this id after all.
     InBlock(TxHash),
-    /// The failed transaction with this id may still be included, and no transaction can be made that conflicts with
-    /// it, because its inputs are reserved by another open entry or unknown to the provider. The next transaction for
-    /// the purpose must wait.
+    /// The failed transaction with this id may still be included. No conflicting transaction can be made, because its
+    /// inputs are reserved by another open entry or unknown to the provider. The next transaction for the purpose must
+    /// wait.
     Unresolved(TxHash),
 }
 
@@ -51,12 +51,12 @@ pub enum Replacement {
 enum FailedStatus {
     /// The transaction can no longer be included, because another included transaction spent one of its inputs.
     Conflicted,
-    /// The transaction cannot be included together with another one that spends this output.
+    /// The transaction cannot be included together with any other transaction that spends this output.
     Input(Utxo),
     /// A block includes the transaction.
     InBlock,
-    /// The transaction may still be included, and no output is known that another transaction could spend to prevent
-    /// that.
+    /// The transaction may still be included, and no output is known by whose spending another transaction could
+    /// prevent that.
     Unknown,
 }
 
@@ -99,8 +99,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 
     /// Returns the state of one failed transaction. If the provider does not know the outputs that it spends, the
-    /// transactions that created these outputs are examined instead: while one of them cannot be included, the failed
-    /// transaction cannot be included either.
+    /// transactions that created these outputs are examined instead: as long as one of them cannot be included, the
+    /// failed transaction cannot either.
     async fn status_of(
         &self,
         entry: &Entry,
@@ -160,8 +160,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
 #[derive(Default)]
 struct Lookups {
     outputs: BTreeMap<TxRef, Option<TracedOutput>>,
-    /// Inputs of the failed transactions whose change was spent, by the id of the failed transaction; `None` if the
-    /// database has no failed transaction with this id.
+    /// Inputs of failed transactions, by transaction id, looked up for transactions that spend their change; `None` if
+    /// the database has no failed transaction with this id.
     parents: BTreeMap<TxHash, Option<Vec<TxRef>>>,
 }
 

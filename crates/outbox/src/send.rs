@@ -42,16 +42,17 @@ pub struct Attempt {
     pub number: usize,
     /// Wall clock in POSIX milliseconds.
     pub now: Millis,
-    /// Outcome of the transaction that this attempt has sent; `None` before it has sent one.
+    /// Outcome of the transaction that this attempt has sent; `None` until this attempt has sent one.
     pub sent: Option<Sent>,
 }
 
 /// The next step that the caller's function chooses in [`Outbox::send`].
 #[derive(Debug)]
 pub enum Next<T> {
-    /// Record and submit this transaction, built from this wallet. The function is then called again with the outcome.
+    /// Record and submit this transaction, which was built from this wallet. The caller's function is then called again
+    /// with the outcome.
     Send(Box<NewEntry>, Box<WalletSnapshot>),
-    /// Submit this transaction, which the function has already recorded.
+    /// Submit this transaction, which the caller's function has already recorded.
     Submit(Box<Entry>, Box<WalletSnapshot>),
     /// Begin another attempt after the policy's next pause.
     Retry,
@@ -64,8 +65,8 @@ pub enum Next<T> {
 pub enum Sent {
     /// Submitted: a node accepted it, or no answer is known.
     Submitted(Entry),
-    /// Rejected by the ledger, for this reason. The entry is now refused, or still open if the transaction may have
-    /// been accepted at an earlier attempt.
+    /// Rejected by the ledger. Contains the ledger's reason. The entry is now refused, or still open if a node may have
+    /// accepted the transaction at an earlier attempt.
     Rejected(Entry, String),
     /// Not recorded: another entry has the same purpose or has reserved one of the outputs, or the transaction's
     /// [`Guard`](crate::Guard) failed.
@@ -73,8 +74,8 @@ pub enum Sent {
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
-    /// Sends the transactions that the function `intent` returns, until it returns [`Next::Done`], and returns its
-    /// result. Returns `None` if the policy allows no further attempt before that.
+    /// Sends the transactions that the function `intent` returns. Ends when `intent` returns [`Next::Done`], and
+    /// returns its result. Returns `None` if the policy's attempts are used up before.
     ///
     /// # Errors
     /// Returns the error of `intent`. A transaction that was recorded stays recorded.

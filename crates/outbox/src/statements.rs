@@ -11,24 +11,24 @@ use crate::{
     wallet::{MAX_LAG_MS, MAX_LATE_MS},
 };
 
-/// Maximum number of inputs reserved for an external payment: enough that the same money cannot back two payments, and
-/// few enough to bound the number of rows that one request writes.
+/// Maximum number of inputs reserved for an external payment. The limit bounds the number of rows that one request
+/// writes, and still prevents the same money from backing two payments.
 const MAX_RESERVED: usize = 32;
 
-/// Maximum number of transactions for one purpose that were refused or expired in the last hour. With more, no further
-/// transaction is sent for this purpose. One more than this number is read, to detect that.
+/// Maximum number of transactions for one purpose that were refused or expired in the last hour. If there are more, no
+/// further transaction is sent for the purpose. Queries read one more than this number to detect that.
 pub const MAX_GIVEN_UP: usize = 32;
 /// Maximum number of a wallet's overdue entries that one call reads to close them.
 const MAX_OVERDUE: u32 = 3;
-/// Number of slots for which the change of a wallet's own transaction counts as spendable although the provider does
-/// not show it.
+/// Number of slots for which the change of a wallet's own transaction is regarded as spendable although the provider
+/// does not show it yet.
 const MAX_LAG_SLOTS: u64 = MAX_LAG_MS / 1_000;
 /// Maximum number of open entries that are read for one wallet and kind of transaction.
 const MAX_OPEN: u32 = 3;
 
-/// Returns the names under which outputs are reserved, as JSON, each with 1 if the output is used only as collateral
-/// and 0 otherwise. The names of an external payer's inputs have a prefix, because a stranger's transaction must not
-/// reserve an output of the service.
+/// Returns the names under which outputs are reserved, as a JSON object. The value is 1 if the output is used only as
+/// collateral, and 0 otherwise. The names of an external payer's inputs have a prefix, because a stranger's transaction
+/// must not reserve an output of the service.
 fn reserves(new: &NewEntry) -> String {
     let put_up = new.collateral.iter().map(|output| (output.to_string(), 1));
     // An input that is collateral too counts as an input.
@@ -39,11 +39,12 @@ fn reserves(new: &NewEntry) -> String {
     serde_json::json!(names).to_string()
 }
 
-/// Builds the statement that stores a transaction with its first attempt, and returns the entry.
+/// Builds the statement that stores a transaction as an entry with its first attempt, and returns the entry.
 ///
 /// Nothing is stored if an open entry has the same purpose, an output is reserved, or the guard fails. Triggers write
-/// the reservations and the dependent rows. A transaction that was refused before can be recorded again: a wallet's own
-/// transaction by that wallet, and an external payment for another purpose only if its payer sent the request.
+/// the reservations and the dependent rows. A refused transaction of a wallet can be recorded again by that wallet. A
+/// refused external payment can be recorded again for the same purpose, and for another purpose only if its payer sent
+/// the request.
 pub fn write_down(new: &NewEntry, now: Millis) -> Write<Option<Entry>> {
     let (blocked_by, facts) =
         new.guard.as_ref().map_or(("SELECT NULL", String::new()), |it| (it.blocked_by, it.facts.to_string()));
@@ -63,18 +64,17 @@ pub fn write_down(new: &NewEntry, now: Millis) -> Write<Option<Entry>> {
     )
 }
 
-/// Builds the statement that reads an entry by its transaction.
+/// Builds the query for the entry of a transaction.
 pub fn by_id(tx: &TxHash) -> Read<Option<Entry>> {
     sql::read!("SELECT {ENTRY} FROM outbox WHERE tx_id = ?1", tx)
 }
 
-/// Builds the statement that reads the open or included entry for a purpose.
+/// Builds the query for the open or included entry of a purpose.
 pub fn live_for(purpose: &str) -> Read<Option<Entry>> {
     sql::read!("SELECT {ENTRY} FROM outbox WHERE purpose = ?1 AND phase <> 'given_up' LIMIT 1", purpose)
 }
 
-/// Builds the statement that reads the recently refused or expired entries for a purpose ([`crate::Replacement`]), oldest
-/// first.
+/// Builds the query for the recently refused or expired entries of a purpose ([`crate::Replacement`]), oldest first.
 pub fn given_up_for(purpose: &str, now: Millis) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox WHERE purpose = ?1 AND phase = 'given_up' \
@@ -84,7 +84,7 @@ pub fn given_up_for(purpose: &str, now: Millis) -> Read<Vec<Entry>> {
     )
 }
 
-/// Builds the statement that reads the open entries of the wallet that built the transaction `tx`.
+/// Builds the query for the open entries of the wallet that built the transaction `tx`.
 pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included \
@@ -94,7 +94,7 @@ pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Read<Vec<Entry>> {
     )
 }
 
-/// Builds the statement that reads at most `most` open entries of these kinds, in the order in which they expire.
+/// Builds the query for at most `most` open entries of these kinds, in the order in which they expire.
 pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Read<Vec<Entry>> {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     sql::read!(format!(
@@ -104,8 +104,8 @@ pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Read<Vec<Entry>> {
     ))
 }
 
-/// Builds the statement that marks the included entries of blocks in a range of heights, so that they are looked up on
-/// the chain again after a rollback. The range excludes `above` and includes `up_to`.
+/// Builds the statement that marks the included entries in blocks above the height `above`, up to and including
+/// `up_to`. After a rollback, marked entries are looked up on the chain again.
 pub fn recheck(above: u64, up_to: u64) -> Write {
     sql::write!(
         "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1 AND block_height <= ?2 AND recheck = 0",
@@ -114,7 +114,7 @@ pub fn recheck(above: u64, up_to: u64) -> Write {
     )
 }
 
-/// Builds the query for the entries in these blocks that [`recheck`] has marked, at most `most` of them.
+/// Builds the query for at most `most` entries in these blocks that [`recheck`] has marked.
 pub fn to_recheck(blocks: &[TxHash], most: u32) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \
@@ -123,7 +123,7 @@ pub fn to_recheck(blocks: &[TxHash], most: u32) -> Read<Vec<Entry>> {
     )
 }
 
-/// Builds the statement that clears the mark of [`recheck`] for entries in a block that is still on the chain.
+/// Builds the statement that removes the mark of [`recheck`] from entries in a block that is still on the chain.
 pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Write {
     sql::write!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height = ?1 AND block_hash = ?2",
@@ -132,7 +132,7 @@ pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Write {
     )
 }
 
-/// Builds the statement that reads a wallet's open entries that expired before this slot, and the newest ones that were
+/// Builds the query for a wallet's open entries that expired before this slot, and for the newest ones that were
 /// refused or expired within the last hour. If a block includes one of the latter after all, its inputs are no longer
 /// spendable.
 pub fn overdue(wallet: &Address, slot: u64) -> Read<Vec<Entry>> {
@@ -147,7 +147,7 @@ pub fn overdue(wallet: &Address, slot: u64) -> Read<Vec<Entry>> {
     )
 }
 
-/// Builds the statement that reads a wallet's open entries of a kind, oldest first.
+/// Builds the query for a wallet's open entries of a kind, oldest first.
 pub fn open(wallet: &Address, kind: Kind) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
@@ -157,13 +157,13 @@ pub fn open(wallet: &Address, kind: Kind) -> Read<Vec<Entry>> {
     )
 }
 
-/// Builds the statement that clears the mark of [`recheck`] for an entry whose block has not changed.
+/// Builds the statement that removes the mark of [`recheck`] from an entry whose block has not changed.
 pub fn rechecked(tx: &TxHash) -> Write {
     sql::write!("UPDATE outbox SET recheck = 0 WHERE tx_id = ?1", tx)
 }
 
-/// Builds the statement that records another attempt to submit an entry and returns the entry. Does nothing if another
-/// attempt began since `entry` was read.
+/// Builds the statement that records another attempt to submit an entry, and returns the entry. Changes nothing if
+/// another attempt began since `entry` was read.
 pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Write<Option<Entry>> {
     sql::write!(
         "UPDATE outbox SET attempts = attempts + 1, attempted_at_ms = ?4 WHERE tx_id = ?1 AND attempts = ?2 \
@@ -175,8 +175,8 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Write<Option<Entry>> 
     )
 }
 
-/// Builds the statement that marks external payments as refused or expired that expired long ago, without looking them
-/// up on the chain. `which` is an SQL query that selects their transaction ids, with `over_since` as `?1`.
+/// Builds the statement that marks external payments as refused or expired, if their validity ended long ago. They are
+/// not looked up on the chain. `which` is an SQL query for their transaction ids, with `over_since` as `?1`.
 pub fn give_up(which: &str, over_since: u64) -> Write {
     sql::write!(
         "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \
@@ -187,8 +187,8 @@ pub fn give_up(which: &str, over_since: u64) -> Write {
     )
 }
 
-/// Builds the statement that marks refused or expired entries that were in no block long after their expiry, so that
-/// they are not looked up again.
+/// Builds the statement that excludes refused or expired entries from further lookups, because no block has included
+/// them long after their expiry.
 pub fn mark_never_included(txs: &[TxHash]) -> Write {
     sql::write!(
         "UPDATE outbox SET never_included = 1 WHERE phase = 'given_up' AND tx_id IN (SELECT value FROM json_each(?1))",
@@ -196,8 +196,8 @@ pub fn mark_never_included(txs: &[TxHash]) -> Write {
     )
 }
 
-/// Builds the statement that takes back the count of the entry's last attempt, because it reached no node. Does nothing
-/// if another attempt began since `entry` was read.
+/// Builds the statement that subtracts an entry's last attempt from the number of attempts, because it reached no node.
+/// Changes nothing if another attempt began since `entry` was read.
 pub(crate) fn attempt_not_sent(entry: &Entry) -> Write {
     sql::write!(
         "UPDATE outbox SET attempts = attempts - 1 WHERE tx_id = ?1 AND attempts = ?2 AND attempted_at_ms = ?3 \
@@ -208,14 +208,14 @@ pub(crate) fn attempt_not_sent(entry: &Entry) -> Write {
     )
 }
 
-/// Builds the statement that stores the deleted CBOR of a transaction again, because a block includes the transaction
-/// after all.
+/// Builds the statement that restores the deleted CBOR of a transaction, because a block includes the transaction after
+/// all.
 pub(crate) fn keep_bytes(entry: &Entry) -> Write {
     sql::write!("UPDATE outbox SET cbor = ?2 WHERE tx_id = ?1 AND cbor = ''", entry.tx, hex::encode(&entry.cbor))
 }
 
-/// Builds the statement that records a decision and returns the changed entry; `None` for decisions
-/// that change nothing. Triggers update the reservations.
+/// Builds the statement that records a decision and returns the changed entry, or `None` if the decision changes
+/// nothing. Triggers update the reservations.
 #[must_use]
 pub fn change(entry: &Entry, decision: &Decision) -> Option<Write<Option<Entry>>> {
     let update = |set: &str, condition: &str| {

@@ -24,22 +24,22 @@ use crate::{
     entry::{ENTRY, Entry, EntryState},
 };
 
-/// Maximum age of the chain state that a provider shows, in ms. Transactions of ours that were included earlier are
-/// assumed to be visible.
+/// Maximum age of the chain state that a provider shows, in ms. The provider is assumed to show every transaction of
+/// ours that was included longer ago.
 pub const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
 /// Number of slots from now for which a service wallet's transaction is valid: about a dozen blocks.
 pub const VALID_SLOTS: u64 = 240;
-/// Time in ms within which every recorded transaction ends, because none is valid for longer.
+/// Maximum validity in ms of a recorded transaction, after which it can no longer be included.
 pub const MAX_VALID_MS: Millis = 5 * 60 * 1_000;
-/// Maximum time after recording at which a wallet's transaction may appear in a block, in ms.
+/// Maximum time in ms from the recording of a wallet's transaction until the provider shows its inclusion.
 pub const MAX_LATE_MS: Millis = MAX_LAG_MS + MAX_VALID_MS;
-/// Maximum number of a wallet's recent transactions that are read with their CBOR, so that their change can be spent
-/// before the provider shows it. The change of older transactions is spent once the provider shows it.
+/// Maximum number of a wallet's recent transactions that are read with their CBOR. Their change can be spent before the
+/// provider shows it; the change of older transactions cannot.
 pub(crate) const MAX_SENT: usize = 32;
-/// Maximum number of a wallet's recently refused or expired transactions that are read. The oldest are read first,
-/// because later ones mostly spend the same inputs.
+/// Maximum number of a wallet's recently refused or expired transactions that are read, oldest first. Later ones mostly
+/// spend the same inputs.
 const MAX_FAILED: usize = 32;
-/// Maximum number of parent transactions that are submitted again for one that depends on them.
+/// Maximum number of unconfirmed transactions that are submitted again for a transaction that depends on them.
 const MAX_PARENTS: usize = 16;
 
 /// A wallet's reservations and change according to the database.
@@ -55,19 +55,19 @@ pub struct WalletSnapshot {
     /// Change that a refused or expired transaction spends. Because that transaction may still be included, only the
     /// next transaction for the same purpose may spend the change.
     pub(crate) spent_by_failed: Vec<Utxo>,
-    /// `true` if a transaction of the wallet was submitted without an answer so far, so that its change may be
-    /// spendable soon.
+    /// `true` if a submission of the wallet has not been answered yet, so that the transaction's change may soon be
+    /// spendable.
     pub in_flight: bool,
-    /// Accepted transactions that no block is known to include, oldest first, with their CBOR.
+    /// Accepted transactions that are not known to be in a block, oldest first, with their CBOR.
     unconfirmed: Vec<(TxHash, Vec<u8>)>,
 }
 
 /// The queries of a [`WalletSnapshot`].
 pub type SnapshotQuery = (Read<Vec<Entry>>, Read<Vec<TxRef>>);
 
-/// Builds the queries for a [`WalletSnapshot`]: for the wallet's recent entries, and for its reserved outputs. `tip_slot`
-/// is the slot of the newest known block: transactions that expired before it are omitted, because their change is either
-/// visible at the provider or will never exist.
+/// Builds the queries for a [`WalletSnapshot`]: for the wallet's recent entries, and for its reserved outputs.
+/// `tip_slot` is the slot of the newest known block. Transactions that expired before it are omitted: either the
+/// provider shows their change, or the change will never exist.
 pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> SnapshotQuery {
     let since = now.saturating_sub(MAX_LATE_MS);
     let entries = sql::read!(
@@ -154,19 +154,19 @@ impl WalletSnapshot {
         all.into_values().filter(|utxo| !self.reserved.contains(&utxo.reference)).cloned().collect()
     }
 
-    /// Returns whether this output was created by a transaction of the wallet that is not known to be included.
+    /// Returns `true` if a transaction of the wallet created this output and is not known to be in a block.
     #[must_use]
     pub fn is_unconfirmed(&self, output: &TxRef) -> bool {
         self.unconfirmed.iter().any(|(tx, _)| *tx == output.tx)
     }
 
-    /// Returns whether an included transaction of the wallet, other than `unless`, spends this output.
+    /// Returns `true` if an included transaction of the wallet, other than `unless`, spends this output.
     pub(crate) fn is_spent_in_block(&self, output: &TxRef, unless: &TxHash) -> bool {
         self.spent.get(output).is_some_and(|by| by != unless)
     }
 
-    /// Returns the CBOR of the unconfirmed transactions of the wallet on whose change this transaction depends,
-    /// directly or indirectly, earliest first. A node that has lost them needs them first.
+    /// Returns the CBOR of the wallet's unconfirmed transactions on whose change this transaction depends, directly or
+    /// indirectly, earliest first. A node that has lost these transactions must get them in this order.
     pub(crate) fn parents_of(&self, cbor: &[u8]) -> Vec<Vec<u8>> {
         let mut next = parents_in(cbor);
         let mut parents: Vec<(TxHash, &[u8], Vec<TxHash>)> = vec![];

@@ -45,7 +45,7 @@ pub enum ProviderError {
         /// The provider's error message, or the reason why there is no response.
         why: String,
     },
-    /// A node or the ledger rejected a submitted transaction, with the node's reason.
+    /// A node or the ledger rejected a submitted transaction. Contains the node's reason.
     #[error("the ledger refuses the transaction: {0}")]
     Refused(String),
     /// The provider answered with an error status.
@@ -109,7 +109,7 @@ impl Provider {
         self.call(path, None)?.ok_or_else(missing)
     }
 
-    /// Returns the magic number of the provider's network, which is 1 for preprod.
+    /// Returns the network magic of the provider's chain, which is 1 for preprod.
     ///
     /// # Errors
     /// See [`ProviderError`].

@@ -43,10 +43,10 @@ mod tests;
 pub use query::{Answer, Batch, One, Read, Write};
 pub use row::{Both, flag, json};
 
-/// An SQL statement with its parameters, in the form in which an implementation of [`Database`] runs it.
+/// An SQL statement with its parameters, in the form in which a [`Database`] runs it.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// SQL text. It is a constant or composed from constants; values of users are passed in `params` only.
+    /// SQL text: a constant, or composed from constants. Users' values are passed in `params` only.
     pub sql: Cow<'static, str>,
     /// Values of the parameters (`?1`, `?2`, ...).
     pub params: Vec<Param>,
@@ -54,7 +54,7 @@ pub struct Statement {
     pub writes: bool,
     /// Place in the Rust source that created the statement, for error messages and tests.
     site: &'static Location<'static>,
-    /// Function that returns the columns which the row type expects; `None` if the statement's rows have no type.
+    /// Function that returns the columns that the row type expects; `None` if the rows are untyped.
     #[cfg(feature = "sqlite")]
     columns: Option<fn() -> row::Columns>,
 }
@@ -113,9 +113,10 @@ const MAX_EXACT: u64 = 1 << 53;
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Param {
-    /// SQL NULL.
+    /// The SQL value NULL.
     Null,
-    /// An integer of at most 2^53, which a double represents exactly: a count, a slot, or a time in POSIX ms.
+    /// An integer up to 2^53: a count, a slot, or a time in POSIX ms. D1 passes numbers as doubles, which represent
+    /// such integers exactly.
     Integer(i64),
     Text(String),
 }
@@ -136,7 +137,7 @@ impl From<i64> for Param {
     }
 }
 impl From<u64> for Param {
-    /// Converts an integer. Values above 2^53 become 2^53, which no stored time, slot or count reaches.
+    /// Converts an integer. Values above 2^53 are converted to 2^53, because a double cannot represent all of them.
     fn from(number: u64) -> Self {
         Self::Integer(i64::try_from(number.min(MAX_EXACT)).unwrap_or(i64::MAX))
     }
@@ -203,7 +204,7 @@ macro_rules! query {
     };
 }
 
-/// Converts a formatted SQL literal to text. Borrows the literal if it contains no constants in braces.
+/// Converts a formatted SQL literal to text. A literal without constants in braces is borrowed, not copied.
 #[doc(hidden)]
 #[must_use]
 pub fn text(sql: std::fmt::Arguments<'_>) -> Cow<'static, str> {
@@ -213,10 +214,10 @@ pub fn text(sql: std::fmt::Arguments<'_>) -> Cow<'static, str> {
 /// The untyped rows that a [`Statement`] returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// Text of the only column of each row.
+    /// The values of the only column, as text, one per row.
     ///
-    /// Writes have a RETURNING clause that reports their effect, because SQLite's count of changed rows would include
-    /// the rows that triggers changed.
+    /// A statement that writes has a RETURNING clause to report its effect. SQLite's number of changed rows would
+    /// include the rows that triggers changed.
     pub rows: Vec<String>,
 }
 
@@ -248,8 +249,8 @@ fn parse<T: DeserializeOwned>(row: &str) -> Result<T, DatabaseError> {
     serde_json::from_str(row).map_err(|error| DatabaseError(format!("a row is not what it should be: {error}")))
 }
 
-/// The database is unavailable, or returned an unexpected answer. A request of a user cannot cause this error, and its
-/// text is meant for the log.
+/// The database is unavailable, or returned something unexpected. A user's request cannot cause this error. The text is
+/// meant for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("database: {0}")]
 pub struct DatabaseError(pub String);

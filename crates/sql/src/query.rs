@@ -6,11 +6,11 @@ use serde::de::DeserializeOwned;
 
 use crate::{DatabaseError, Param, Statement, row::Row};
 
-/// A query that only reads and returns a `T`. It is retried if the connection to the database was lost.
+/// A query that only reads and returns a `T`. It is repeated if the connection to the database was lost.
 #[must_use = "a query does nothing until a database runs it"]
 pub struct Read<T>(Statement, PhantomData<fn() -> T>);
 
-/// A statement that writes. `T` is the type of the rows that its RETURNING clause returns, `()` without such a clause.
+/// A statement that writes. `T` is the type of the rows in its RETURNING clause, or `()` if it has no such clause.
 #[must_use = "a statement does nothing until a database runs it"]
 pub struct Write<T = ()>(Statement, PhantomData<fn() -> T>);
 
@@ -80,7 +80,7 @@ impl Answer for () {
 
 /// One or more queries that run in one transaction: either all of them take effect, or none.
 pub trait Batch {
-    /// Type of the results: for a tuple of queries, the tuple of their results, and so on.
+    /// Type of the results, in the shape of the batch. For a tuple of queries, for example, a tuple of their results.
     type Answer;
 
     /// Appends the batch's statements to `into`, in the order in which they run.

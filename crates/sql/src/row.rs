@@ -84,7 +84,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for RowDeserializer<D> {
     }
 }
 
-/// A row whose columns are those of two structs, as of a join.
+/// A row with the columns of two structs, as a join returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Both<A, B>(pub A, pub B);
 
@@ -110,7 +110,7 @@ impl<'de, A: Deserialize<'de>, B: Deserialize<'de>> Deserialize<'de> for Both<A,
     }
 }
 
-/// Access to the parts of a [`Both`], each of which is read from the whole row.
+/// Deserializes both parts of a [`Both`], each from the whole row.
 struct Parts<E>(Value, PhantomData<E>);
 
 impl<'de, E: Error> SeqAccess<'de> for Parts<E> {
@@ -147,7 +147,7 @@ pub fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(column: D) -> Result
 #[cfg(feature = "sqlite")]
 #[derive(Debug)]
 pub enum Columns {
-    /// None, because the query returns no rows.
+    /// No columns, because the query returns no rows.
     None,
     /// Exactly one column, of any name.
     One,
@@ -155,8 +155,8 @@ pub enum Columns {
     Named(Vec<&'static str>),
 }
 
-/// Returns the columns that a row type expects, by deserializing it from a deserializer that only records the requested
-/// field names.
+/// Returns the columns that a row type expects. To find them, the type is deserialized from a deserializer that only
+/// records the requested field names.
 #[cfg(feature = "sqlite")]
 pub(crate) fn columns_of<R: DeserializeOwned>() -> Columns {
     struct Asking<'a>(&'a mut Columns);

@@ -12,7 +12,7 @@ use rusqlite::{Connection, StatementStatus, backup::Backup, params_from_iter, ty
 
 use crate::{Batch, Database, DatabaseError, MAX_EXACT, Param, Statement, row::Columns};
 
-/// The ways in which a query begins in Rust source text.
+/// The texts with which a query begins in Rust source code.
 const QUERIES: [&str; 4] = ["sql::read!(", "sql::write!(", "Read::new(", "Write::new("];
 /// Number of database pages that one step of a backup copies.
 const PAGES: i32 = 1_000;
@@ -25,7 +25,7 @@ pub struct Sqlite {
 }
 
 thread_local! {
-    /// Places of the queries that databases of this thread have run or checked.
+    /// Source locations of the queries that databases of this thread have run or checked.
     static SITES: RefCell<BTreeSet<(&'static str, u32)>> = RefCell::default();
 }
 
@@ -74,8 +74,8 @@ impl Sqlite {
     }
 }
 
-/// Returns the places, as `file:line`, of the queries in a crate's source files that no database of this thread has
-/// run or checked so far. `sources` is the directory of these files.
+/// Returns the source locations (`file:line`) of the queries in a crate that no database of this thread has run or
+/// checked so far. `sources` is the directory of the crate's source files.
 #[must_use]
 pub fn unchecked(sources: &Path) -> Vec<String> {
     let sites = SITES.with_borrow(Clone::clone);
@@ -145,7 +145,7 @@ impl Sqlite {
 }
 
 /// Converts a column's value to JSON as D1 does: a floating-point number without a fraction becomes an integer. Fails
-/// for values that D1 would round, and for blobs.
+/// for blobs, and for numbers that D1 would round.
 fn json_of(value: Value) -> Result<serde_json::Value, DatabaseError> {
     match value {
         Value::Null => Ok(serde_json::Value::Null),

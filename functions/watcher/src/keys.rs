@@ -6,8 +6,8 @@ use cardano::{Address, keys::SigningKey};
 use edge::{keys::KeyStore, settings::SettingError};
 use market::watch::{Keys, ServiceWallet};
 
-/// The configured keys. Without the seller's key, the watcher does not act as seller. Without a version of the master
-/// secret, it does not act for the service wallets of this version.
+/// The configured keys. Without the seller's key, the watcher does not act as seller. Each service wallet's key is
+/// derived from a version of the master secret; without that version, the watcher does not act for the wallet.
 pub struct PlatformKeys(Rc<KeyStore>);
 
 impl PlatformKeys {

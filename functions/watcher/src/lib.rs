@@ -32,14 +32,14 @@ use sql::{Database, One};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{Env, ScheduleContext, ScheduledEvent, event};
 
-/// Maximum duration of a tick in ms. It may overlap the next tick, which starts a minute after this one began, but its
-/// transactions are valid for three minutes.
+/// Maximum duration of a tick in ms. A tick may overlap the next, which starts a minute later: its transactions stay
+/// valid for three minutes.
 const TICK_MS: u64 = 110_000;
-/// Time in ms from the start of a tick during which disputes are sent to the arbiter. The last answer may take another
-/// minute.
+/// Time in ms from the start of a tick during which disputes are sent to the arbiter. The last response may take
+/// another minute.
 const ASKING_MS: u64 = 40_000;
-/// Time in ms in a tick for reading answers whose length strangers determine. Afterwards such an answer has a timeout
-/// of a second, so reading ends before the last dispute is sent to the arbiter.
+/// Time in ms from the start of a tick for reading responses whose length strangers can determine. Later responses of
+/// this kind have a timeout of a second, so reading ends before the last dispute is sent to the arbiter.
 const READING_MS: u64 = 20_000;
 
 /// Runs a tick. Failures are logged, and the next tick retries.
@@ -49,8 +49,8 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
     let _ = tick(&env, false).await;
 }
 
-/// Serves `POST /tick`, which runs a tick, if a development setting allows it. With the parameter `reads`, the answer
-/// lists the SQL statements and the numbers of rows that they read.
+/// Serves `POST /tick`, which runs a tick, if a development setting allows it. With the parameter `reads`, the response
+/// lists the SQL statements with the number of rows that each of them read.
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let request = Request::new(request, method, url);
@@ -70,7 +70,7 @@ async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
     Ok(Response::json(tick(env, request.url()?.query() == Some("reads")).await?))
 }
 
-/// Formats a tick's report with its usage counters as JSON.
+/// Formats a tick's report and its usage counters as JSON.
 fn told(report: &Report, usage: &Usage) -> String {
     let mut told = serde_json::json!(report);
     if let Some(told) = told.as_object_mut() {

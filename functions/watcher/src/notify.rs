@@ -22,10 +22,10 @@ use worker::{Headers, Method, Request, RequestInit};
 
 /// Timeout of a request to the webhook or to the monitoring service.
 const TIME: Duration = Duration::from_secs(5);
-/// Maximum number of bytes of the answer that are read.
+/// Maximum number of bytes to read of a response.
 const MAX_ANSWER: usize = 64 << 10;
 
-/// A webhook or monitoring service that was not reached. Its address is a secret, so the error does not contain it.
+/// A webhook or monitoring service could not be reached. Its address is a secret, so the error does not contain it.
 #[derive(Debug, thiserror::Error)]
 #[error("{setting}: {why}")]
 struct NotReached {
@@ -48,7 +48,7 @@ const ALARM_URL: &str = "ALARM_URL";
 const HEARTBEAT_URL: &str = "HEARTBEAT_URL";
 
 thread_local! {
-    /// Alarms of which this isolate has notified the operator while the database was unavailable.
+    /// The alarms of which this isolate notified the operator while the database was unavailable.
     static NOTIFIED: RefCell<Notified> = RefCell::default();
 }
 
@@ -85,7 +85,7 @@ async fn tell(url: &str, database: &D1, alarms: Vec<Alarm>, record: Option<TickR
     NOTIFIED.set(notified);
 }
 
-/// Logs a failed notification, and returns whether it succeeded.
+/// Logs a notification that failed, and returns `true` if it succeeded.
 fn reached(setting: &'static str, sent: Result<(), NotifyError>) -> bool {
     sent.map_err(|why| log::fault(&NotReached { setting, why })).is_ok()
 }

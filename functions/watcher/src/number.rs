@@ -8,7 +8,7 @@ use worker::Env;
 const BINDING: &str = "TICKS";
 const KEY: &str = "number";
 
-/// The KV namespace with the number of the last tick, or the reason why it is not available.
+/// The KV namespace that stores the number of the last tick, or the reason why it is not available.
 pub struct KvNumber(Result<KvStore, String>);
 
 impl KvNumber {

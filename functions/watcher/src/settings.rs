@@ -11,8 +11,7 @@ use escrow::Deployment;
 use market::chain_state::Lead;
 use worker::Env;
 
-/// Maximum number of provider calls per tick that can be configured: the paid plan's 1,000 subrequests, minus room for
-/// D1.
+/// Maximum setting for the number of provider calls per tick: the paid plan's 1,000 subrequests, minus room for D1.
 const MOST_CALLS_PER_TICK: u32 = 900;
 
 /// The watcher's settings.
@@ -20,13 +19,13 @@ pub struct WatcherSettings {
     pub blockfrost_url: String,
     pub blockfrost_project: Option<String>,
     pub deployment: Option<Deployment>,
-    /// Whether the watcher acts as the seller (posts results and collects), or only acts for buyers.
+    /// Whether the watcher acts as the seller (posts results and collects money). If not, it only acts for buyers.
     pub sells: bool,
     /// Maximum number of provider calls per tick; by default as many as the Workers free plan allows.
     pub calls_per_tick: u32,
     /// Maximum size of the database in bytes.
     pub database_bytes: u64,
-    /// How far the newest block's time may be ahead of the clock.
+    /// Maximum time by which the newest block may be ahead of the clock.
     pub lead: Lead,
     pub arbiter_token: Option<String>,
     /// Whether the watcher answers HTTP requests, for development.
