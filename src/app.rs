@@ -39,8 +39,8 @@ use crate::{
 
 /// Maximum time in ms for which a request polls the chain. Purchases take 20 to 60 seconds.
 pub const MAX_REQUEST_MS: u64 = 60_000;
-/// Maximum duration of a tool call in ms. Clients time out after about 60 seconds, and an earlier answer can tell how
-/// to continue.
+/// Maximum duration of an MCP tool call in ms. MCP clients time out after about 60 seconds, so the tool answers earlier
+/// and says how to continue.
 pub const MAX_CALL_MS: u64 = 42_000;
 
 /// Timeout for reading a static file from the platform.
@@ -68,7 +68,7 @@ pub struct App {
     settings: OnceCell<Rc<Settings>>,
 }
 
-/// Whether a request came to a loopback address, which never reaches a public deployment.
+/// Returns whether a request was sent to a loopback address. Requests to a public deployment never are.
 fn is_loopback(url: &Url) -> bool {
     url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
@@ -119,7 +119,7 @@ impl App {
         self.settings().is_ok_and(|settings| settings.shows_usage)
     }
 
-    /// Whether the chain's clock may be arbitrarily far ahead, as on a local ledger.
+    /// Returns whether the chain is a local ledger, on which tests move the time ahead of the wall clock.
     pub fn is_on_local_ledger(&self) -> bool {
         self.settings().is_ok_and(|settings| settings.lead == Lead::LocalLedger)
     }
@@ -146,7 +146,7 @@ impl App {
         Ok(StorageHeadroom::of(edge::d1::size(), most))
     }
 
-    /// Checks that the database has room for rows that nobody pays for.
+    /// Returns an error if the database is almost full. Callers check this before they store rows that nobody pays for.
     pub async fn ample_room(&self) -> Result<(), ApiError> {
         if self.room().await? == StorageHeadroom::Short { Err(storage_full().into()) } else { Ok(()) }
     }
@@ -162,8 +162,8 @@ impl App {
         self.chain_for(&limits::client(&self.request)?)
     }
 
-    /// Returns a client of the chain's provider for the client or account `who`. Calls before a payment is claimed wait
-    /// in a queue, in which every client has its turn.
+    /// Returns a client of the chain's provider. Calls before a payment is claimed wait in a queue that is fair between
+    /// clients. `who` names the client or account whose turn they wait for.
     pub fn chain_for(&self, who: &str) -> Result<Blockfrost, ApiError> {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();
@@ -237,7 +237,7 @@ impl App {
         Ok(authority)
     }
 
-    /// Whether there is a demo wallet.
+    /// Returns whether a demo wallet is configured.
     pub fn has_demo_wallet(&self) -> bool {
         self.keys().is_ok_and(|keys| keys.wallet(DEMO_KEY_VERSION, DEMO_OWNER).is_ok())
     }

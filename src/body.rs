@@ -39,7 +39,7 @@ pub enum FieldError {
     /// The body is not a JSON object.
     #[error("body: must be a JSON object")]
     NoObject,
-    /// The body has more JSON values than this maximum, which exceeds what any body of the API needs.
+    /// The body has more JSON values than this maximum. No valid body needs as many.
     #[error("body: has more than {0} values")]
     TooMany(usize),
     /// The named field is missing or empty.
@@ -77,10 +77,11 @@ impl de::Error for FieldError {
     }
 }
 
-/// Maximum size in bytes of a body with a wallet's outputs: five hundred ordinary ones, or fewer with many tokens.
+/// Maximum size in bytes of a body with a wallet's outputs. Five hundred ordinary outputs fit, or fewer with many
+/// tokens.
 const MAX_WALLET_BODY: usize = 512 << 10;
-/// Maximum number of JSON values in a body with a wallet's outputs. Bodies above the limits that have error messages of
-/// their own are below this one.
+/// Maximum number of JSON values in a body with a wallet's outputs. The value is generous, so that a body with too many
+/// outputs gets the error message that says so.
 const MAX_WALLET_VALUES: usize = 12_000;
 
 /// An unparsed JSON body with a wallet's outputs, which counts against the client's memory limit until dropped. An empty
@@ -133,7 +134,7 @@ impl<T: DeserializeOwned + Schema, const MAX: usize> Argument for Json<T, MAX> {
     }
 }
 
-/// A body of at most `MAX` bytes, which the handler parses. `T` describes it.
+/// A body of at most `MAX` bytes, which the handler parses. `T` is its schema in the OpenAPI document.
 pub struct Bytes<T, const MAX: usize>(pub Vec<u8>, pub PhantomData<T>);
 
 impl<T: Schema, const MAX: usize> Argument for Bytes<T, MAX> {
@@ -159,7 +160,7 @@ pub fn has_type(app: &App, expected: &str) -> Result<bool, ApiError> {
 const MAX_FORM: usize = 16 << 10;
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A form of OAuth, which the handler parses. `T` describes it.
+/// A form of OAuth, which the handler parses. `T` is its schema in the OpenAPI document.
 pub struct Form<T>(pub String, pub PhantomData<T>);
 
 impl<T: Schema> Argument for Form<T> {

@@ -91,7 +91,7 @@ pub async fn with<T>(
 
 /// Outcome of an order.
 pub enum Ordered {
-    /// The account owns the listing: paid from the service wallet just now, or bought before.
+    /// The account owns the listing, because this order paid for it or an earlier one did.
     Bought(Rc<ListingTerms>, Box<Bought>),
     /// Not bought, for a reason other than [`BuyError::Unavailable`].
     NotBought(Rc<ListingTerms>, BuyError),
@@ -101,7 +101,7 @@ pub enum Ordered {
 
 /// Buys a listing from an account's service wallet, or returns the existing purchase.
 ///
-/// `agreed` is the price that the buyer agreed to, if the client said one.
+/// `agreed` is the price that the buyer agreed to; `None` if the client stated no price.
 pub async fn order(
     app: &App,
     account: &Account,

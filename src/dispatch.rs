@@ -17,8 +17,8 @@ fn named<'a>(template: &str, path: &'a str) -> Option<&'a str> {
     segments.next().is_none().then_some(named)
 }
 
-/// Finds the route of a method and path, with the value of the path's parameter. If there is none, returns the
-/// methods that the path allows, an empty list for an unknown path.
+/// Finds the route of a method and path, with the value of the path's parameter. If no route matches, the error lists
+/// the methods that the path allows. The list is empty for an unknown path.
 fn find<'a>(method: &str, path: &'a str) -> Result<(&'static Route, &'a str), Vec<&'static str>> {
     let mut taken = vec![];
     for route in routes::all() {

@@ -1,5 +1,5 @@
-//! The API worker. A request is routed to an [`route::Route`] and answered by a function in `routes`; every
-//! answer passes through here.
+//! The API worker. Each request is routed to a [`Route`](route::Route) and answered by a function in `routes`. Every
+//! answer passes through this module.
 
 mod app;
 mod body;
@@ -33,7 +33,7 @@ use route::Page;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::Env;
 
-/// Called by entry.js for each request.
+/// Answers a request. Called by entry.js.
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let app = App::new(env, Request::new(request, method, url));

@@ -1,9 +1,9 @@
 //! Rate limits, by Workers' rate limiting bindings.
 //!
 //! Rate limits slow floods down, and are counted approximately in each of Cloudflare's locations
-//! (<https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/>). The database limits money and
-//! storage, `edge::semaphore` limits memory, and `edge::queue` limits calls of the chain's provider. Many honest
-//! clients may share an address.
+//! (<https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/>). They are generous, because many
+//! honest clients may share an address. The database limits money and storage, `edge::semaphore` limits memory, and
+//! `edge::queue` limits calls of the chain's provider.
 
 use std::fmt;
 
@@ -39,9 +39,9 @@ struct Rate {
 
 /// Rate limit per client or account for requests with a session, and for reads of the database.
 const READ: Rate = Rate { binding: "READ", most: 3_000, period_s: 60 };
-/// Rate limit per client for offers, verdicts and drafts.
+/// Rate limit per client for offering listings, sending verdicts, and drafting transactions.
 const WRITE: Rate = Rate { binding: "WRITE", most: 300, period_s: 60 };
-/// Rate limit per client for sign-in challenges, their answers, and the steps of OAuth.
+/// Rate limit per client for requesting and answering sign-in challenges, and for the steps of OAuth.
 const AUTH: Rate = Rate { binding: "AUTH", most: 600, period_s: 60 };
 /// Rate limit for payments and proofs per client, and for purchases and withdrawals per account.
 const PAYMENT: Rate = Rate { binding: "PAYMENT", most: 1_200, period_s: 60 };
@@ -128,14 +128,14 @@ impl Weight {
 /// tokens take more.
 pub const PURCHASE_BYTES: usize = 32 << 10;
 
-/// Returns the number of bytes of memory that a payment takes while it is verified and while its block is waited for:
-/// the header, its transaction, and the outbox entry.
+/// Returns the number of bytes of memory that a payment takes until a block includes it: the header, its transaction,
+/// and the outbox entry.
 pub const fn payment_bytes(header: &str) -> usize {
     header.len().saturating_mul(3)
 }
 
-/// Returns the key under which an account's actions are counted. All agents of an account share one key and its owner
-/// has another, so that agents cannot lock the owner out.
+/// Returns the key under which an account's requests are counted. The owner and the agents have separate keys, so that
+/// agents cannot lock the owner out. All agents of the account share one.
 pub fn of_account(account: &Account) -> String {
     match account.authorization {
         Some(Authorization::Grant(_)) => format!("agents of {}", account.owner),

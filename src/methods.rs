@@ -58,7 +58,8 @@ impl Methods {
         self.protected.as_ref().filter(|_| self.sells_protected)
     }
 
-    /// Returns the methods by which buyers of other servers may pay: directly, and into the escrow.
+    /// Returns the payment methods that the facilitator offers to other servers: direct payment, and payment into the
+    /// escrow.
     pub fn facilitator(&self) -> (&dyn PaymentMethod, Option<facilitator::Escrow<'_>>) {
         let escrow = self.protected.as_ref().map(|method| facilitator::Escrow {
             method,
@@ -69,8 +70,8 @@ impl Methods {
         (&self.instant, escrow)
     }
 
-    /// Returns whether a listing with these delivery modes is offered with protection, so that each of its 402 answers
-    /// contains a newly signed quote.
+    /// Returns whether a listing with these delivery modes is offered with protection. Each 402 answer for such a
+    /// listing contains a newly signed quote.
     pub fn quotes(&self, modes: &[DeliveryMode]) -> bool {
         self.sold_protected().is_some() && modes.contains(&DeliveryMode::Protected)
     }

@@ -1,4 +1,5 @@
-//! Serves `/openapi.json` and `/docs`. A test generates both from the API's types, so that they are served unchanged.
+//! Serves `/openapi.json` and `/docs`. A test generates both files from the API's types, and the worker serves the
+//! files unchanged.
 //!
 //! `UPDATE_OPENAPI=1 cargo test -p surety-api openapi` generates both.
 

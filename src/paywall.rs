@@ -122,7 +122,7 @@ pub fn request_digest(app: &App) -> Option<RequestDigest> {
     RequestDigest::of(&described).ok().filter(|_| !app.request.has_body())
 }
 
-/// Returns the digest of the HTTP request that unlocks a listing, to put into payments that are not made by such a
+/// Returns the digest of the HTTP request that unlocks a listing. It is for payments that are not sent in such a
 /// request: drafts for wallets, and payments in MCP tool calls. `None` if no origin is configured.
 pub fn unlock_digest(app: &App, listing: &ListingId) -> Option<RequestDigest> {
     let url = resource_url(&app.origin().ok()?, listing);

@@ -19,7 +19,7 @@ use crate::{
     session::Session,
 };
 
-/// The seller of an offer.
+/// The seller who offers a listing, as the request identifies them.
 pub enum Seller {
     /// The owner of the session's account.
     Owner(Address),
@@ -28,7 +28,7 @@ pub enum Seller {
 }
 
 impl Seller {
-    /// Returns the address of the session's owner; `None` for a signer.
+    /// Returns the address of the session's owner; `None` if the seller is identified by a proof.
     pub const fn owner(&self) -> Option<Address> {
         match self {
             Self::Owner(owner) => Some(*owner),

@@ -1,4 +1,5 @@
-//! Caches, in an isolate, the shop's state for at most a second, and answers while that state is unchanged.
+//! Caches the shop's state for at most a second, and answers for as long as that state is unchanged, in an isolate's
+//! memory.
 //!
 //! ```text
 //! read less than a second ago, nothing written here since ──> cached      no statement
@@ -43,8 +44,8 @@ const MAX_KEPT: usize = 2_000;
 /// Maximum total length of all cached answers and their keys in characters.
 const MAX_CHARS: usize = 16 << 20;
 const MAX_ONE: usize = 4 << 20;
-/// Maximum length of a cache key in bytes. A query can be 16 kB long with little meaning, but a search has at most 200
-/// characters of at most nine bytes.
+/// Maximum length of a cache key in bytes. A search has at most 200 characters, each of which takes at most nine bytes
+/// in a query. A longer query contains text without meaning, so its answer is not worth caching.
 const MAX_NAME: usize = 2 << 10;
 
 /// The shop's state, with the time at which it was read from the database.
@@ -114,7 +115,7 @@ fn fresh_state(now: Millis) -> Option<ShopState> {
     believed.then_some(cached.state)
 }
 
-/// A database that reads the shop's state in the transaction of its first batch, so that both are consistent.
+/// A database that also reads the shop's state in each batch, so that the state and the batch's results are consistent.
 pub struct VersionedDatabase {
     database: Nearest,
     now: Millis,
@@ -161,8 +162,8 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
 /// Returns an answer from the cache if the catalogue has not changed, or else calls `read` for it. `None`, for an
 /// object that does not exist, is not cached.
 ///
-/// Reads of the database are counted against the client's `limit`. `weight` is the memory for an answer that is a
-/// list; `None` for a single object.
+/// Reads of the database are counted against the client's `limit`. `weight` is the memory to reserve for a list; `None`
+/// for a single object.
 pub async fn answer<R>(
     app: &App,
     OnMiss(limit): OnMiss,
@@ -205,7 +206,8 @@ where
     Ok(Some(keep(name, state.version, page)))
 }
 
-/// Returns a list like [`answer`], with `weight` as its memory. A list always exists.
+/// Returns a list from the cache if the catalogue has not changed, or else calls `read` for it and reserves `weight` of
+/// memory.
 pub async fn list<R>(
     app: &App,
     limit: OnMiss,
@@ -234,7 +236,7 @@ fn keep(name: &str, version: i64, Page { json, next, some_words }: Page) -> Kept
 }
 
 /// Returns a listing's terms and the shop's state. Terms that are not cached count against the client's limit. On a
-/// local ledger, the state is always read, because time can be moved.
+/// local ledger, the cache is not used for protected listings, because tests move the time.
 pub async fn terms(app: &App, lead: Lead, id: &ListingId) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
     let kept = TERMS.with_borrow(|terms| terms.get(id.as_str()));
     if let (Some((version, terms)), Some(state)) = (kept, fresh_state(app.now_ms))

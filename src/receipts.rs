@@ -33,7 +33,8 @@ thread_local! {
     static ISSUER: RefCell<Option<Rc<Issuer>>> = const { RefCell::new(None) };
 }
 
-/// Returns the name of the receipt key of a version. It must never change, because receipts contain it.
+/// Returns the name of the key that signs receipts under a version of the master secret. The name must never change,
+/// because receipts contain it.
 fn key_name(version: u32) -> String {
     format!("receipts-{version}")
 }

@@ -88,7 +88,7 @@ pub enum Needs {
     CacheMiss,
 }
 
-/// How requests to a route are counted against rate limits, before they are handled.
+/// Rate limit that counts the requests to a route before they are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Requests are not counted, because answering or refusing them costs no more than answering for an unknown path. A
@@ -155,7 +155,7 @@ impl Limit {
     }
 }
 
-/// Rate limit for reading an answer that is not cached.
+/// Rate limit that is charged when an answer is not cached and has to be read.
 #[derive(Clone, Copy)]
 pub struct OnMiss(pub Counted);
 

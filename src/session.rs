@@ -55,7 +55,7 @@ impl Argument for Session {
     }
 }
 
-/// The request's token. The SQL statements that use it check its session.
+/// The request's session token, not yet checked. The SQL statements that use the token check that its session is valid.
 pub struct Unchecked(pub Token);
 
 impl Argument for Unchecked {

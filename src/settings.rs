@@ -35,7 +35,7 @@ pub struct Settings {
     pub quota: Quota,
     /// Maximum size of the database in bytes.
     pub database_bytes: u64,
-    /// Who may have payments of other servers verified and settled.
+    /// Callers that may have payments of other servers verified and settled.
     pub facilitator: FacilitatorAccess,
     /// How far the newest block's time may be ahead of the clock.
     pub lead: Lead,
@@ -57,7 +57,7 @@ const MIN_TOKEN: usize = 24;
 /// represents exactly.
 const MAX_QUOTA: u64 = 1 << 40;
 
-/// Who may use `POST /verify` and `POST /settle`.
+/// Callers that may use `POST /verify` and `POST /settle`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FacilitatorAccess {
     /// Nobody: the paths do not exist.

@@ -47,7 +47,7 @@ impl OpenShop for App {
     }
 }
 
-/// Returns the x402 extensions of the tool's 402 answer, without the secret that each answer has.
+/// Returns the x402 extensions of the tool's 402 answer, except the secret, which is new in each answer.
 fn extensions() -> Map<String, Value> {
     let mut extensions = payment_identifier::offered();
     if let Some(tool) = open::paid_tool() {

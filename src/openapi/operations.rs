@@ -120,14 +120,14 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     generator.subschema_for::<T>().into()
 }
 
-/// Describes an operation. Each method adds to it.
+/// Builder for the OpenAPI description of an operation.
 pub struct Operation<'a> {
     value: Value,
     generator: &'a mut SchemaGenerator,
 }
 
 impl<'a> Operation<'a> {
-    /// Describes a route. Server errors are always possible.
+    /// Describes a route's operation, with the error answers for faults of the service.
     fn of(route: &Route, generator: &'a mut SchemaGenerator) -> Value {
         let value = json!({ "parameters": [], "security": [], "responses": {} });
         let operation = (route.describe)(Operation { value, generator }.fails(&[500, 503]));
@@ -146,7 +146,7 @@ impl<'a> Operation<'a> {
         self.insert("", "operationId", id.into()).insert("", "tags", json!([tag])).insert("", "summary", summary.into())
     }
 
-    /// Sets the security schemes of which one is needed.
+    /// Sets the security schemes. A request needs one of them.
     pub fn security(self, schemes: &[&str]) -> Self {
         let any: Value = schemes.iter().map(|scheme| json!({ *scheme: [] })).collect();
         self.insert("", "security", any)

@@ -41,9 +41,9 @@ pub enum Outcome {
         /// Payment transaction of the earlier purchase; `None` if this request paid.
         purchase: Option<TxHash>,
     },
-    /// Nothing is delivered, for this reason, and payment is required. If a payment is submitted but not confirmed,
-    /// contains its terms, and no other terms are offered. The reason is [`PayError::Unavailable`] only while protected
-    /// sales are paused.
+    /// Payment is required, for this reason. If a submitted payment is not confirmed yet, the second value holds the
+    /// terms of that payment, and no other terms are offered. The reason is [`PayError::Unavailable`] only while
+    /// protected sales are paused.
     PaymentRequired(PayError, Option<PaymentRequirements>),
     /// No listing with this id is for sale.
     UnknownListing,
@@ -104,22 +104,22 @@ impl<'a> Paywall<'a> {
         Ok(proof.address)
     }
 
-    /// Verifies a signed challenge of this listing's 402, and returns the address that signed it.
+    /// Verifies a challenge that this listing's 402 answer contained, and returns the address that signed it.
     async fn signed_in(&self, header: &str) -> Result<Result<Address, ProofError>, ApiError> {
         let signed_in = async |resource: Resource<'_>| resource.check(&WebCrypto, header, self.app.now_ms).await;
         Ok(self.with_resource(signed_in).await?.map_err(ProofError::from))
     }
 
-    /// Returns the x402 extension with a new challenge to sign in with; nothing if the service has no secret or no
-    /// configured origin.
+    /// Returns the x402 extension with a new challenge to sign in with, or an empty map if no secret or no origin is
+    /// configured.
     pub async fn challenge(&self) -> Result<Map<String, Value>, ApiError> {
         let (random, now) = (edge::random()?, self.app.now_ms);
         let offered = self.with_resource(async |resource: Resource<'_>| resource.offered(random, now)).await;
         Ok(offered.unwrap_or_default())
     }
 
-    /// Runs `run` with this listing as a resource to sign in for. The origin is the configured one, because a client
-    /// could name any other.
+    /// Calls `run` with this listing as the resource that a client signs in to. The resource's origin is the configured
+    /// one, because a request can claim any other.
     async fn with_resource<T>(&self, run: impl AsyncFnOnce(Resource<'_>) -> T) -> Result<T, ApiError> {
         let (origin, keys) = (self.app.origin()?, self.app.keys()?);
         let short = || Fault::Inconsistent("the secret for nonces is too short".into());

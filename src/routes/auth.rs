@@ -1,4 +1,4 @@
-//! `POST /auth/challenge`, `POST /auth/verify`, `POST /auth/logout`
+//! Signing in and out: `POST /auth/challenge`, `POST /auth/verify`, `POST /auth/logout`.
 
 use api_types::{ChallengeRequest, Error, ErrorCode, Session, SessionAccount, SignIn};
 use cardano::{

@@ -1,4 +1,4 @@
-//! `GET /creators/{address}`
+//! A creator's listings: `GET /creators/{address}`.
 
 use std::rc::Rc;
 

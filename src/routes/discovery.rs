@@ -95,7 +95,7 @@ async fn supported(app: &App) -> Result<Response, ApiError> {
 
 type Pairs<'a> = dyn Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + 'a;
 
-/// Filter and page of a directory request.
+/// Filters and page that a directory request asks for.
 #[derive(Debug, PartialEq)]
 struct Asked {
     /// Whether any listing can match. `false` if the query filters by a value that no listing has.

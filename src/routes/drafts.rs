@@ -86,9 +86,9 @@ impl From<ActionError> for ApiError {
 
 /// Drafts a payment for a listing.
 ///
-/// The provider is asked for the protocol parameters, if they are not cached. If the body says `checkInputs`, the
-/// provider is also asked whether one of the wallet's outputs is unspent. Pages say it, to detect a wallet on another
-/// network before it signs.
+/// The provider is asked for the protocol parameters, if they are not cached. If the body sets `checkInputs`, the
+/// provider is also asked whether one of the wallet's outputs is unspent. Our pages set it, to detect a wallet on
+/// another network before it signs.
 async fn payment(app: &App, id: ListingId, body: WalletBody<NewPaymentDraft>) -> Result<Response, ApiError> {
     let priced = paywall::priced(app, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or_else(listings::unknown)?;

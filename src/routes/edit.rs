@@ -30,7 +30,7 @@ pub const ROUTES: &[Route] = &[route! {
 /// Maximum size of the body in bytes. JSON may take six bytes for one byte of title, description and preview.
 const MAX_BODY: usize = 64 << 10;
 
-/// The body, over whose bytes a proof is signed.
+/// Body of an edit, as raw bytes, because a proof signs the bytes.
 type ChangesBody = Bytes<api_types::ListingChanges, MAX_BODY>;
 
 /// Edits a listing for the owner of the session, or for the signer of a proof over the listing and the body.

@@ -1,4 +1,4 @@
-//! `GET /me/events`: what the owner of an account is notified of.
+//! `GET /me/events`: the events that an account's owner is notified of.
 
 use api_types::{Error, ErrorCode};
 use edge::{answer::ErrorAnswer, serve::Response};

@@ -1,4 +1,4 @@
-//! `POST /verify` and `POST /settle`: payments of other servers.
+//! `POST /verify` and `POST /settle`: verifies and settles payments for other servers.
 
 use api_types::{Error, ErrorCode};
 use edge::{
@@ -117,8 +117,8 @@ async fn run<T: Serialize, E: Into<PortError>>(
     Ok(answer::private_json(serde_json::to_string(&told).map_err(Fault::in_making("an answer"))?))
 }
 
-/// Counts the call against its key, if keys are required. Returns the name under which the caller's provider calls take
-/// turns.
+/// Counts the call against its key, if keys are required. Returns the name under which the caller's provider calls are
+/// queued.
 async fn caller(app: &App) -> Result<String, ApiError> {
     if app.settings()?.facilitator != FacilitatorAccess::Keys {
         return Ok(limits::client(&app.request)?);

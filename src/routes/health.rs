@@ -43,8 +43,8 @@ async fn show(_: &App) -> Result<Response, ApiError> {
     Ok(HEALTH.with(Response::kept_json))
 }
 
-/// Answers 200 if the database answers, the last tick began within the last five minutes, the newest block is recent,
-/// and no alarm is raised; otherwise 503 with the names of the problems.
+/// Answers 200 if the database answers, the watcher's last run began within the last five minutes, the newest block is
+/// recent, and no alarm is raised; otherwise 503 with the names of the problems.
 async fn ready(app: &App) -> Result<Response, ApiError> {
     let kept = READINESS.with_borrow(|kept| kept.clone()).filter(|(_, at)| app.now_ms.saturating_sub(*at) < KEPT_MS);
     let readiness = match kept {

@@ -1,4 +1,4 @@
-//! `GET /listings`, `POST /listings`, `GET /listings/{id}`
+//! Listings: `GET /listings`, `POST /listings`, `GET /listings/{id}`.
 
 use std::rc::Rc;
 
@@ -119,7 +119,7 @@ const MAX_BODY: usize = 6 * listing::MAX_CONTENT_BYTES + (64 << 10);
 pub struct OfferBody(Vec<u8>, Option<Permit>);
 
 impl Argument for OfferBody {
-    /// A body that is too large is answered like a content that is too long.
+    /// Limit on the body. A body that is too large gets a 400 answer, as a content that is too long does.
     const BODY: Option<Body> = Some(Body { max: MAX_BODY, refusal: 400 });
 
     async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
@@ -136,7 +136,7 @@ impl Argument for OfferBody {
     }
 }
 
-/// Creates a listing of the session's owner, or of the signer.
+/// Creates a listing for the session's owner, or for the signer of the proof.
 pub async fn create(app: &App, seller: Seller, OfferBody(body, _held): OfferBody) -> Result<Response, ApiError> {
     app.ample_room().await?;
     let offer = NewListing::read(&body, seller.owner()).map_err(ErrorAnswer::bad_request)?;

@@ -1,4 +1,4 @@
-//! `POST /mcp`, `POST /mcp/open`
+//! MCP for agents: `POST /mcp` with an account, `POST /mcp/open` without.
 
 use std::{pin::pin, time::Duration};
 
@@ -72,7 +72,8 @@ fn described(operation: Operation<'_>) -> Operation<'_> {
 /// The body of an MCP message.
 type Message = Bytes<api_types::mcp::RpcMessage, MAX_MESSAGE_BYTES>;
 
-/// A request that no web page of another host sent, by its `Origin`. This protects against DNS rebinding.
+/// Proof that no other site's web page sent the request, according to its `Origin` header. This protects against DNS
+/// rebinding.
 struct OwnPage;
 
 impl Argument for OwnPage {
@@ -88,8 +89,8 @@ impl Argument for OwnPage {
     }
 }
 
-/// The signed-in owner's agent that calls. Requests without a valid token get a 401, even for `initialize`, because
-/// clients only sign in after a 401.
+/// The calling agent of a signed-in owner. Requests without a valid token get a 401, even for `initialize`, because
+/// clients start to sign in only after a 401.
 struct Agent(Caller);
 
 impl Argument for Agent {

@@ -134,7 +134,7 @@ async fn set_limits(
     })
 }
 
-/// Pauses the account's agents, or lets them go on.
+/// Pauses or resumes the account's agents.
 async fn pause_agents(
     app: &App,
     Session { token, .. }: Session,

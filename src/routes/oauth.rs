@@ -226,7 +226,7 @@ async fn challenge(app: &App) -> Result<Response, ApiError> {
     respond::private(&server.challenge(&challenges, &sealed, &address, random).await?)
 }
 
-/// A request that only the consent page can send: forms on other sites cannot send this origin or media type.
+/// Proof that the consent page sent the request: forms on other sites cannot send this origin or media type.
 struct ConsentPage;
 
 impl Argument for ConsentPage {

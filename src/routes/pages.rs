@@ -128,7 +128,7 @@ impl Argument for MarkdownBody {
     }
 }
 
-/// Describes a path that has a page only.
+/// Describes, for the OpenAPI document, a path that serves only a page.
 #[cfg(test)]
 fn described(operation: Operation<'_>) -> Operation<'_> {
     operation.text(200, "text/html; charset=utf-8", "A page, for clients that prefer HTML.").fails(&[400, 404])
@@ -228,8 +228,8 @@ pub async fn paywall(app: &App, id: ListingId) -> Result<Response, ApiError> {
     Ok(instead(app, asked, ::pages::paywall::page(&offer)))
 }
 
-/// Renders the page of a listing that its seller has taken off sale, with the error's status; passes the error on if the
-/// listing is not that.
+/// Renders the page of a listing that its seller has taken off sale, with the error's status. Returns the error itself
+/// for any other listing.
 async fn off_sale(app: &App, id: &ListingId, error: ApiError) -> Result<Response, ApiError> {
     match app.database().fetch(take_off::bought(id)).await? {
         Some(take_off::Bought { json, for_sale: false }) => {
@@ -347,7 +347,7 @@ async fn connect(app: &App) -> Result<Response, ApiError> {
     kept(app, guide::connect(&app.public_origin()?))
 }
 
-/// Renders a text for reading. A browser that opens the answer as a page may neither run nor load anything.
+/// Renders Markdown as HTML for reading. A browser that opens the answer as a page may neither run nor load anything.
 async fn rendered(_: &App, MarkdownBody(text, _held): MarkdownBody) -> Result<Response, ApiError> {
     let html = markdown::render(&text).into_string();
     let response = headed(Response::text(html), &::pages::HEADERS);

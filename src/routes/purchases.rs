@@ -1,5 +1,5 @@
-//! `GET /purchases`, `GET /purchases/{id}`, `GET /purchases/{id}/statement`, `POST /purchases/{id}/verification`; and actions
-//! on purchases, for the routes and tools that take them
+//! Purchases and actions on them: `GET /purchases`, `GET /purchases/{id}`, `GET /purchases/{id}/statement`, `POST
+//! /purchases/{id}/verification`.
 
 use api_types::{BuyerAction, Error, ErrorCode, Verdict};
 use cardano::{Address, TxHash};
@@ -99,13 +99,13 @@ pub const ROUTES: &[Route] = &[
     },
 ];
 
-/// Lists a seller's sales. If the query has buyers, lists only their purchases.
+/// Lists a seller's sales. If the query names buyers, lists only their purchases.
 async fn list(app: &App) -> Result<Response, ApiError> {
     let _permit = Weight::LONG.hold(&app.request).await?;
     Ok(Response::json(found(app).await?.1))
 }
 
-/// Returns the seller of the request's query, and the sales that it asks for as JSON.
+/// Returns the seller that the request's query names, and the selected sales as JSON.
 pub async fn found(app: &App) -> Result<(Address, String), ApiError> {
     let url = app.request.url()?;
     let named = |wanted: &'static str| {
@@ -175,7 +175,7 @@ pub async fn catch_up(app: &App, id: &TxHash) {
     note_failure(app, acting(app, async |actions| actions.catch_up(id).await.map_err(ApiError::from)).await);
 }
 
-/// Notes in the log that a purchase could not be caught up with the chain.
+/// Logs that the events of a purchase could not be read from the chain.
 fn note_failure(app: &App, caught_up: Result<(), ApiError>) {
     if let Err(error) = caught_up {
         app.line.note("not caught up", &error.to_string());

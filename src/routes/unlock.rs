@@ -1,7 +1,7 @@
 //! `GET /listings/{id}/unlock`: the paywall.
 //!
-//! Directories probe it by HEAD, which only returns the terms, because its answer could not have the content. They also
-//! probe it by POST, which is handled like GET.
+//! Directories probe it by HEAD, which only returns the terms, because an answer to HEAD cannot carry the content. They
+//! also probe it by POST, which is handled like GET.
 //!
 //! ```text
 //! Outcome::Delivered          200 with the content

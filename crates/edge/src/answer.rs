@@ -63,7 +63,7 @@ impl ErrorAnswer {
         Self { status, body, header: None }
     }
 
-    /// Sets the response's additional header. It replaces the one that the status brought, such as `Retry-After`.
+    /// Sets the response's additional header. Replaces the header that the status requires, such as `Retry-After`.
     #[must_use]
     pub fn with_header(self, name: &'static str, value: impl fmt::Display) -> Self {
         Self { header: Some((name, value.to_string())), ..self }
@@ -95,7 +95,7 @@ impl ErrorAnswer {
         Self::new(405, Error::new(ErrorCode::MethodNotAllowed, text)).with_header("allow", allowed)
     }
 
-    /// 409: the resource's current state does not allow the request, or a concurrent request was first.
+    /// 409: the resource's current state does not allow the request, or a concurrent request came first.
     pub fn conflict(error: impl Into<Error>) -> Self {
         Self::new(409, error)
     }
@@ -150,8 +150,7 @@ impl ErrorAnswer {
     }
 }
 
-/// A failure of a part of the service, never the client's mistake. The error's text is for the log and contains no
-/// secret.
+/// A failure of the service, not a mistake of the client. The error's text is for the log and contains no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The database does not answer.
@@ -192,7 +191,7 @@ impl From<market::PortError> for Fault {
 
 impl Fault {
     /// Returns a function that wraps an error in [`Fault::Inconsistent`]. `what` names the value that could not be
-    /// made.
+    /// constructed.
     pub fn in_making<E: fmt::Display>(what: &str) -> impl FnOnce(E) -> Self {
         move |error| Self::Inconsistent(format!("{what}: {error}"))
     }

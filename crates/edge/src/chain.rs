@@ -1,4 +1,4 @@
-//! The chain port over Blockfrost's HTTP API, with timeouts, bounded retries of reads, and a budget of calls.
+//! Implements the `Chain` trait with Blockfrost's HTTP API: timeouts, bounded retries of reads, and a budget of calls.
 
 mod known;
 
@@ -35,17 +35,17 @@ const SUBMIT_TIME: Duration = Duration::from_secs(15);
 const EVALUATE_CHAINED: &str = "/utils/txs/evaluate/utxos";
 /// Timeout of an evaluation, in which the provider runs the scripts.
 const EVALUATION_TIME: Duration = Duration::from_secs(10);
-/// Maximum size in bytes of an answer that is read as a whole. Such answers are transactions, and lists of at most 100
+/// Maximum size in bytes of an answer that is not streamed. Such answers are transactions, and lists of at most 100
 /// short entries.
 const MAX_ANSWER: usize = 1 << 20;
-/// Maximum size of a streamed answer, in bytes. Strangers determine its length: anyone can make a transaction that
-/// references 450 outputs (36 bytes each in 16 kB) with 1,600 tokens (95 bytes of JSON each) and 11 kB of datum each.
+/// Maximum size of a streamed answer, in bytes. Anyone can make such an answer long: a transaction can reference 450
+/// outputs (36 bytes each in 16 kB) with 1,600 tokens (95 bytes of JSON each) and 11 kB of datum each.
 const MAX_STREAMED: usize = 96 << 20;
-/// Number of bytes of a streamed answer that count as one more outgoing call against the budget of a request or a tick.
-/// Reading the largest answer takes one and a half seconds of CPU time, so a client that causes several of them must
-/// leave time for other requests.
+/// Number of bytes of a streamed answer that count as one outgoing call of a request or of a watcher's run. Reading the
+/// largest answer takes one and a half seconds of CPU time, so a client that causes several of them must leave time for
+/// other requests.
 const BYTES_PER_OUTSIDE_CALL: usize = 6 << 20;
-/// Maximum timeout of a streamed answer, enough for the largest.
+/// Maximum timeout of a streamed answer, long enough for an answer of the maximum size.
 const STREAM_TIME: Duration = Duration::from_secs(30);
 /// Timeout of a streamed answer in a request that has used up its time for long answers. An ordinary answer takes less.
 const SHORT_TIME: Duration = Duration::from_secs(1);
@@ -53,23 +53,24 @@ const SHORT_TIME: Duration = Duration::from_secs(1);
 const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(600)];
 /// Maximum `Retry-After` that this client waits for. If the provider asks for more, the call fails.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(2);
-/// Maximum age in ms of a newest block that requests share while they wait on a local ledger, whose blocks may come
-/// within a fraction of a second.
+/// Maximum age in ms of a cached newest block for waiting requests on a local ledger, which can make several blocks a
+/// second.
 const LOCAL_RECENT_MS: u64 = 400;
-/// Pause before a request looks again for the answer to another request's call.
+/// Interval at which a request checks the cache for the answer to another request's call.
 const ASKED_PAUSE: Duration = Duration::from_millis(50);
 /// Number of unspent outputs per page, Blockfrost's maximum.
 const PAGE: usize = 100;
 /// Maximum number of pages of unspent outputs that are read from either end of a wallet's list: 1,000 outputs in total.
-/// An attacker who fills these pages with outputs of the ledger's minimum has given the wallet 900 ADA.
+/// An attacker who fills these pages with outputs of the ledger's minimum value gives the wallet 900 ADA.
 const MAX_PAGES_AT_AN_END: usize = 5;
 /// Path at the provider for submitting transactions.
 const SUBMIT: &str = "/tx/submit";
 /// Maximum length in characters to which a rejection's reason is truncated.
 const MAX_REASON: usize = 2_000;
 
-/// Number of bytes of an answer that count as one provider call against the client's limit, because clients influence
-/// the length of answers. Reading this many bytes takes some milliseconds; an ordinary answer has a tenth of them.
+/// Number of bytes of an answer that count as one more provider call against the client's limit, because clients
+/// influence the length of answers. Reading this many bytes takes some milliseconds. Ordinary answers are a tenth as
+/// long.
 const BYTES_PER_CALL: usize = 128 << 10;
 
 /// Party that determines the length of a provider's answer, and so could make it long on purpose.
@@ -81,7 +82,7 @@ enum Length {
     BySender,
 }
 
-/// Future of the check whether the client may cause one more call to the provider. It yields an error if not.
+/// Future of the check whether the client may cause one more provider call. It yields an error if the client may not.
 type Admission = LocalBoxFuture<'static, Result<(), ChainError>>;
 
 /// A client for a Blockfrost-compatible provider.
@@ -100,7 +101,7 @@ pub struct Blockfrost {
 }
 
 thread_local! {
-    /// Recent answers of each provider, cached for the isolate's life.
+    /// Cache of recent answers by provider, for the isolate's life.
     static KNOWN: RefCell<BTreeMap<String, Known>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -115,9 +116,9 @@ impl Blockfrost {
         Self { base, project_id, usage, newest, until_ms, length_ms, lead, admit, paid }
     }
 
-    /// Sets a function that is awaited before each call to the provider, and for the bytes of long answers as they
-    /// arrive, and whose error stops the call. It is no longer called after the first submission, because payments that
-    /// are already claimed have priority.
+    /// Sets a function that decides whether the client may cause more provider calls. The function is awaited before
+    /// each call, and again while a long answer arrives; its error stops the call. After the first submission it is no
+    /// longer called, because payments that are already claimed have priority.
     #[must_use]
     pub fn admitting(self, admit: impl Fn() -> Admission + 'static) -> Self {
         Self { admit: Some(Box::new(admit)), ..self }
@@ -136,9 +137,10 @@ impl Blockfrost {
         Self { lead, ..self }
     }
 
-    /// Returns the newest block, from an answer that is at most `age` ms old. If another request of this isolate is
-    /// waiting for an answer, this one waits for the same answer. It cannot await the other request's call, because
-    /// Workers tie a call to its request, so it looks into the cache until the answer is there.
+    /// Returns the newest block, from an answer that is at most `age` ms old.
+    ///
+    /// If another request of this isolate has asked the provider, this one polls the cache for that answer. It cannot
+    /// await the other request's call, because Workers tie a call to its request.
     async fn tip_within(&self, age: u64) -> Result<Tip, ChainError> {
         let began = crate::now_ms();
         loop {
@@ -158,7 +160,7 @@ impl Blockfrost {
         }
     }
 
-    /// Passes this isolate's cache of the provider's answers to `with`, and returns the result.
+    /// Calls `with` on this isolate's cache of the provider's answers, and returns the result.
     fn known<T>(&self, with: impl FnOnce(&mut Known) -> T) -> T {
         KNOWN.with_borrow_mut(|known| with(known.entry(self.base.clone()).or_default()))
     }
@@ -172,7 +174,7 @@ impl Blockfrost {
     }
 
     /// Sets a deadline in POSIX milliseconds, so that a hung provider cannot hold a request for minutes. After the
-    /// deadline no call is made, and only the answer to a submission is still waited for. Reading answers whose length
+    /// deadline no new call is made. The answer to a submission is awaited even beyond it. Reading answers whose length
     /// strangers determine may take half of the time until the deadline.
     #[must_use]
     pub fn until(self, until_ms: u64) -> Self {
@@ -180,7 +182,7 @@ impl Blockfrost {
         Self { until_ms, length_ms, ..self }
     }
 
-    /// Sets the time in ms for reading answers whose length strangers determine.
+    /// Sets the maximum time in ms for reading answers whose length strangers determine.
     #[must_use]
     pub fn lasting(self, length_ms: u64) -> Self {
         Self { length_ms: Cell::new(length_ms), ..self }
@@ -209,7 +211,7 @@ impl Blockfrost {
         Ok(answer)
     }
 
-    /// Creates a request to the provider, unless the deadline has passed or the budget of calls is used up.
+    /// Builds a request to the provider. Returns an error if the deadline has passed or the budget of calls is used up.
     fn budgeted(&self, method: Method, path: &str, body: Option<&[u8]>) -> Result<Request, ChainError> {
         if crate::now_ms() > self.until_ms {
             return Err(ChainError::TimeOver);
@@ -259,7 +261,7 @@ impl Blockfrost {
         Ok(Some(days.filter_map(|day| day.get("calls")).sum()))
     }
 
-    /// Streams a list whose length strangers determine into a collector. Returns `None` for a 404.
+    /// Streams a list into a collector. Strangers may determine the list's length. Returns `None` for a 404.
     async fn collect<C: Collect>(
         &self,
         path: &str,
@@ -309,7 +311,8 @@ impl Blockfrost {
         })
     }
 
-    /// Charges the client's limit and the budget of calls for the growth of an answer from `before` to `read` bytes.
+    /// Charges the client's limit and the budget of outgoing calls for an answer that has grown from `before` to `read`
+    /// bytes.
     async fn lengthen(&self, before: usize, read: usize, length: Length) -> Result<(), ChainError> {
         let begun = |bytes: usize, each: usize| bytes.saturating_sub(1).div_euclid(each);
         for _ in begun(before, BYTES_PER_CALL)..begun(read, BYTES_PER_CALL) {

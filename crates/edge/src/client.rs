@@ -22,8 +22,8 @@ pub fn client(request: &Request) -> Result<String> {
     Ok(if network == WORKERS { format!("worker {}", header("cf-worker")?) } else { network })
 }
 
-/// Returns the network of an address: the IPv4 address itself, or an IPv6 address's /64, which belongs to one customer.
-/// `None` for a loopback address, because all clients of a local stack share it.
+/// Returns the network of an address: an IPv4 address itself, or the /64 of an IPv6 address, which belongs to one
+/// customer. `None` for a loopback address, which all clients of a local stack share.
 fn network(address: &str) -> Option<String> {
     const HOST: u128 = u64::MAX as u128;
     match address.trim().parse::<IpAddr>().ok()?.to_canonical() {

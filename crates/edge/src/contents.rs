@@ -33,7 +33,8 @@ impl ContentStore {
         Self { database, bucket: env.bucket(BINDING).ok(), usage, client }
     }
 
-    /// Takes one outgoing call from the budget and returns the bucket, or `None` if no bucket is bound.
+    /// Returns the bucket, or `None` if no bucket is bound. Counts one outgoing call if there is a bucket, because the
+    /// caller is about to use it.
     fn bucket(&self) -> Result<Option<&Bucket>, ContentsError> {
         match &self.bucket {
             Some(_) if !self.usage.call() => Err(failed("no outside calls are left")),

@@ -29,8 +29,8 @@ const AT_PRIMARY: &str = "first-primary";
 /// D1's constraint for a session whose first batch may run at any replica.
 const ANYWHERE: &str = "first-unconstrained";
 
-/// Returns a number that changes whenever this isolate writes to a database. Values read while the number was different
-/// may be stale.
+/// Returns a number that changes whenever this isolate writes to a database. A value that was read while this number
+/// was different may be stale.
 #[must_use]
 pub fn writes() -> u64 {
     WRITES.get()
@@ -56,8 +56,8 @@ const LOST: [&str; 5] = [
     "storage operation exceeded timeout which caused object to be reset",
 ];
 
-/// Runs `ask` with a timeout, and retries once if the connection was lost and the batch only `reads`. If a writing
-/// batch gets no answer, it may have been applied or not.
+/// Runs `ask` with a timeout. If the connection is lost and the batch only `reads`, retries once. A batch that writes
+/// and gets no answer may or may not have been applied.
 async fn in_time<T>(
     reads: bool,
     ask: impl AsyncFn() -> Result<T, String>,
@@ -76,7 +76,8 @@ async fn in_time<T>(
     }
 }
 
-/// A guard that changes [`writes`] when a writing batch begins and again when the batch ends, even by cancellation.
+/// A guard that changes the number returned by [`writes`] when a writing batch begins, and again when the batch ends or
+/// is cancelled.
 struct Writing;
 
 impl Writing {
@@ -150,8 +151,8 @@ impl D1 {
         Self { env: env.clone(), binding, usage }
     }
 
-    /// Runs a batch and returns each statement's rows as JSON text. Without a `session` the batch runs at the primary,
-    /// else in a session with this constraint or bookmark.
+    /// Runs a batch and returns each statement's rows as JSON text. `session` is D1's constraint or bookmark for the
+    /// batch; with `None`, the batch runs at the primary.
     async fn run_batch(&self, statements: &[&Statement], session: Option<&str>) -> worker::Result<Vec<String>> {
         let texts: Vec<_> = match self.usage.wants_reads() {
             true => statements.iter().map(|statement| statement.sql.clone()).collect(),
@@ -226,12 +227,12 @@ impl Database for D1 {
     }
 }
 
-/// The replica of a D1 database that is nearest to this isolate, or the primary if there is no replica. It may be some
-/// seconds behind the primary, but shows everything that this isolate wrote.
+/// The replica of a D1 database that is nearest to this isolate, or the primary if there is no replica. A replica may
+/// be some seconds behind the primary, but shows everything that this isolate wrote.
 pub struct Nearest(D1);
 
 impl Nearest {
-    /// Creates the nearest replica of the database with this binding.
+    /// Creates a handle on the nearest replica of the database with this binding.
     #[must_use]
     pub fn new(env: &Env, binding: &'static str, usage: Usage) -> Self {
         Self(D1::new(env, binding, usage))

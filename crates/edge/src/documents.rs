@@ -9,7 +9,7 @@ use worker::{Fetch, Headers, Method, Request, RequestInit, RequestRedirect};
 
 use crate::http::{self, CallError};
 
-/// Fetches client documents.
+/// A client that fetches the documents that OAuth clients publish.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchedDocuments;
 
@@ -21,7 +21,7 @@ fn request(url: &DocumentUrl) -> worker::Result<Request> {
     Request::new_with_init(url.as_str(), &init)
 }
 
-/// Parses `max-age`. Returns 0 if caching is forbidden.
+/// Parses `max-age` from a `Cache-Control` header. Returns 0 if the header forbids caching.
 fn max_age(cache_control: &str) -> Option<u64> {
     let directives = || cache_control.split(',').map(|directive| directive.trim().to_ascii_lowercase());
     if directives().any(|directive| directive == "no-store" || directive == "no-cache") {

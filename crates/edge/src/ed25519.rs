@@ -11,8 +11,8 @@ use web_sys::{CryptoKey, SubtleCrypto, WorkerGlobalScope};
 use worker::console_error;
 use zeroize::Zeroizing;
 
-/// The runtime's Ed25519 signer and verifier. Keys and signatures about which WebCrypto implementations may disagree
-/// are rejected first, by `cardano::keys::strict`.
+/// Ed25519 signer and verifier on the runtime's WebCrypto. Keys and signatures about which WebCrypto implementations
+/// may disagree are rejected first, by `cardano::keys::strict`.
 #[derive(Clone, Copy, Debug)]
 pub struct WebCrypto;
 

@@ -7,8 +7,7 @@ use worker::{AbortController, AbortSignal, ByteStream, Fetch, Fetcher, Request, 
 
 use crate::{client::client, semaphore::Permit, serve};
 
-/// Memory in bytes that is reserved for a waiting request in addition to its body, for the request's state and for
-/// growth.
+/// Memory in bytes that a waiting request reserves in addition to its body.
 pub const REQUEST_OVERHEAD: usize = 16 << 10;
 /// Timeout for receiving a body.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -19,7 +18,7 @@ pub const RETRY_MEMORY_SECONDS: u32 = 5;
 /// Reason why a body could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// The body exceeds the maximum size, this number of bytes. The rest of it was not read.
+    /// The body exceeds the maximum size, given in bytes. The rest of the body was not read.
     #[error("the body has more than {0} bytes")]
     TooLarge(usize),
     /// The connection broke while the body was received.
@@ -36,7 +35,7 @@ pub enum BodyError {
 /// Reads a request's body of at most `limit` bytes.
 ///
 /// # Errors
-/// Returns [`BodyError`]. The limit applies to the declared length too.
+/// Returns [`BodyError`]. A body whose declared length exceeds the limit is rejected without being read.
 pub async fn read_request(request: &serve::Request, limit: usize) -> Result<Vec<u8>, BodyError> {
     Ok(hold_request(request, limit).await?.0)
 }

@@ -21,7 +21,8 @@ use zeroize::Zeroizing;
 
 use crate::settings::{self, Lookup, SettingError};
 
-/// Version of the master secret in `WALLET_MASTER_SECRET`. The names of later secrets end with their version.
+/// Version of the master secret whose setting is `WALLET_MASTER_SECRET`. The setting's name of a later version ends
+/// with the version.
 const FIRST_VERSION: u32 = 1;
 /// Maximum version of the master secret. Each version is looked up once in an isolate's life.
 const LAST_VERSION: u32 = 32;
@@ -92,7 +93,8 @@ impl KeyStore {
         self.current.clone()
     }
 
-    /// Returns the master secret of a version. Keys for different uses are derived from it under different domains.
+    /// Returns the master secret of a version. Keys for different uses are derived from it with different domain
+    /// separators.
     ///
     /// # Errors
     /// [`SettingError`] if the secret is not set or invalid.
@@ -120,8 +122,8 @@ impl KeyStore {
     /// Returns the key of an owner's service wallet, and checks that it matches the wallet's stored address.
     ///
     /// # Errors
-    /// Returns the errors of [`KeyStore::wallet`], and an error if the address belongs to another key, because the
-    /// wallet was made with another secret.
+    /// Returns the errors of [`KeyStore::wallet`]. Returns an error if the stored address belongs to another key,
+    /// because the wallet was created with another secret.
     pub fn wallet_at(&self, version: u32, owner: &str, address: &Address) -> Result<SigningKey, SettingError> {
         let key = self.wallet(version, owner)?;
         if key.enterprise_address() == *address {

@@ -54,7 +54,7 @@ pub async fn sleep(time: Duration) {
     again(worker::Delay::from(time)).await;
 }
 
-/// Returns the result of `work`, or `None` if `work` takes longer than `time`.
+/// Returns the result of `work`, or `None` if it is not ready within `time`.
 async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
     match select(Box::pin(work), pin!(sleep(time))).await {
         Either::Left((done, _)) => Some(done),
@@ -62,8 +62,8 @@ async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// Returns a future that polls `timer` only from its second poll on. The runtime's timers wake the task that polled
-/// them first, but the first poll of a request ([`serve::serve`]) happens outside any task.
+/// Returns a future that first yields, and then polls `timer`. The runtime's timers wake only the task that polled them
+/// first, but the first poll of a request ([`serve::serve`]) happens outside any task.
 async fn again<T>(timer: impl Future<Output = T>) -> T {
     let mut polled = false;
     poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! Structured logs: one line of JSON for each request and each tick of the watcher.
+//! Structured logs: one line of JSON for each request and each run of the watcher.
 //!
 //! ```text
 //! {"log":"request","id":"5f0c21e9-00002a","method":"GET","route":"/listings/{id}/unlock","listing":"lst_...","status":402,
@@ -33,7 +33,7 @@ fn next_id() -> String {
     ISOLATE.with(|isolate| format!("{isolate}-{begun:06x}"))
 }
 
-/// Logs a fault outside of any request or tick.
+/// Logs a fault that occurred outside of any request and any run of the watcher.
 pub fn fault(error: &dyn std::error::Error) {
     let cause = serde_json::Value::from(causes(error));
     console_error!("{{\"log\":\"fault\",\"cause\":{cause}}}");

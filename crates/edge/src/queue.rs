@@ -33,7 +33,7 @@ thread_local! {
     static QUEUE: RefCell<Queue> = const { RefCell::new(Queue::new()) };
 }
 
-/// Recent calls and waiting clients.
+/// Recent provider calls, and the clients that wait to make one.
 #[derive(Debug)]
 struct Queue {
     made: VecDeque<(Millis, String)>,
@@ -60,8 +60,8 @@ impl Queue {
         }
     }
 
-    /// Returns the number of calls that this isolate has made and the database's daily count lacks, or `None` if it was
-    /// asked less than [`WINDOW_MS`] ago.
+    /// Returns the number of this isolate's calls that the database's daily count lacks, or `None` if that was returned
+    /// less than [`WINDOW_MS`] ago.
     fn take_unsaved(&mut self, now_ms: Millis) -> Option<u64> {
         let is_due = now_ms.saturating_sub(self.saved_ms) >= WINDOW_MS;
         is_due.then(|| {
@@ -71,8 +71,8 @@ impl Queue {
         })
     }
 
-    /// Returns a waiting client's rank, of which the lowest goes first: its number of calls in [`WINDOW_MS`], then the
-    /// time of its last call.
+    /// Returns a waiting client's rank: its number of calls in [`WINDOW_MS`], then the time of its last call. The
+    /// client with the lowest rank goes first.
     fn rank(&self, client: &str) -> (usize, Millis) {
         let recent = self.made.iter().filter(|(_, by)| by == client).count();
         (recent, self.last_calls.get(client).copied().unwrap_or_default())
@@ -95,7 +95,7 @@ impl Queue {
     }
 }
 
-/// A guard that keeps a client among the waiting ones until it is dropped.
+/// A guard that keeps a client in the list of waiting clients until it is dropped.
 struct Waiting<'a>(&'a str);
 
 impl<'a> Waiting<'a> {

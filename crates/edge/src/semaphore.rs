@@ -12,15 +12,15 @@ use market::network::{UNKNOWN, quota_prefix};
 /// Maximum number of bytes held at once by all clients. An isolate has 128 MB, which also contain the program and its
 /// caches.
 pub const CAPACITY: usize = 48 << 20;
-/// Maximum size in bytes of a request that counts as small, and so does not wait for other clients' memory.
+/// Maximum size in bytes of a small request, which does not wait for memory that other clients hold.
 pub const SMALL: usize = 32 << 10;
 /// Maximum number of bytes held by one client's small requests: about a hundred requests at once.
 const SMALL_SHARE: usize = 8 << 20;
-/// Time in ms after which a permit expires. It is longer than any request runs, and needed because the runtime does not
-/// report that it has ended a request.
+/// Time in ms after which a permit expires. It is longer than any request runs. Permits expire because the runtime does
+/// not report that it has cancelled a request.
 const COUNTS_MS: Millis = 150_000;
-/// Time in ms after which a permit expires that was obtained by waiting ([`Permit::hold`]). It is longer than the
-/// database or an evaluation may take.
+/// Time in ms after which a permit of [`Permit::hold`] expires. It is longer than the database or an evaluation may
+/// take.
 const WAITED_MS: Millis = 35_000;
 /// Interval at which a waiting request checks for free memory. All checks take ten seconds in total.
 const PAUSE: Duration = Duration::from_millis(25);
@@ -46,7 +46,7 @@ struct MemoryReservation {
 }
 
 impl Semaphore {
-    /// Returns whether this client may hold `more` bytes.
+    /// Returns whether this client may hold `more` bytes in addition to those it holds.
     fn has_room(&self, client: &str, more: usize) -> bool {
         let sum = |own: bool| {
             let of = self.held.iter().filter(|held| (held.client == client) == own);
@@ -66,7 +66,7 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Reserves memory for this client, or returns `None` if the client may not hold as much at present.
+    /// Reserves memory for this client, or returns `None` if that would exceed the client's share of the free memory.
     pub fn try_hold(client: &str, bytes: usize) -> Option<Self> {
         Self::at(client, bytes, crate::now_ms(), COUNTS_MS)
     }
@@ -96,7 +96,8 @@ impl Permit {
         })
     }
 
-    /// Enlarges the reservation by `bytes`. Returns `false`, and changes nothing, if the client may not hold as much.
+    /// Enlarges the reservation by `bytes`. Returns `false` and changes nothing if that would exceed the client's share
+    /// of the free memory.
     pub fn grow(&self, bytes: usize) -> bool {
         SEMAPHORE.with_borrow_mut(|semaphore| {
             let client = semaphore.held.iter().find(|held| held.number == self.number).map(|held| held.client.clone());

@@ -22,8 +22,8 @@ use worker::{ByteStream, Error, Headers, ResponseBody, Result, console_error};
 
 #[wasm_bindgen]
 extern "C" {
-    /// Stores headers in entry.js under this index, to be used by many responses. `headers` has one line `name:value`
-    /// for each.
+    /// Stores a set of headers in entry.js under this index, to be reused by many responses. `headers` has one line
+    /// `name:value` per header.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = keep)]
     fn keep(index: u32, headers: &str);
     /// Creates a `Response` in entry.js with a text as its body. Its headers are those stored under `index`, and the
@@ -38,8 +38,8 @@ extern "C" {
 
 /// Response header with the request's id, which is different in each response.
 pub const REQUEST_ID: &str = "x-request-id";
-/// Maximum number of header sets that entry.js stores. A value that is longer than [`MAX_SHARED_LENGTH`] characters is
-/// not stored, because it differs in each response.
+/// Maximum number of header sets that entry.js stores. Headers longer than [`MAX_SHARED_LENGTH`] characters are left
+/// out of these sets, because such a value differs in each response.
 const MAX_SHARED_HEADERS: usize = 64;
 const MAX_SHARED_LENGTH: usize = 200;
 
@@ -148,8 +148,8 @@ impl HeaderList {
         self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Writes the headers as lines `name:value`: to `common` the headers that many responses share, and to `own` the
-    /// others.
+    /// Writes the headers as lines `name:value`. Headers that many responses share go to `common`, and the others to
+    /// `own`.
     fn write(&self, common: &mut String, own: &mut String) {
         for (name, value) in &self.0 {
             let is_shared = value.len() <= MAX_SHARED_LENGTH && *name != REQUEST_ID;
@@ -333,9 +333,10 @@ impl Response {
     }
 }
 
-/// Runs a request's future to its response. Returns a `Response` if the future completes without waiting, else a
-/// promise of one. Before it waits, `waits` is called: it returns a guard to hold until the response is ready, or a
-/// response that is sent instead, in which case the future is dropped.
+/// Polls a request's future once. Returns a `Response` if the future is ready, else a promise of one.
+///
+/// Before the request waits, `waits` is called. It returns a guard to hold until the response is ready, or a response
+/// to send at once, in which case the future is dropped.
 pub fn serve<H: 'static>(
     answer: impl Future<Output = Response> + 'static,
     waits: impl FnOnce() -> std::result::Result<H, Response>,

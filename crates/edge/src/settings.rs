@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 /// Name of the variable with the escrow contract's deployment record.
 pub const ESCROW_DEPLOYMENT: &str = "ESCROW_DEPLOYMENT";
-/// Name of the variable with the x402 transfer method for protected payments.
+/// Name of the variable with the x402 transfer method, by which protected payments are made.
 pub const ESCROW_TRANSFER_METHOD: &str = "ESCROW_TRANSFER_METHOD";
 /// Text of [`SettingError::problem`] for a setting that is not set.
 pub const NOT_SET: &str = "is not set";
@@ -24,7 +24,7 @@ pub const NOT_SET: &str = "is not set";
 #[error("{name} {problem}")]
 pub struct SettingError {
     pub name: Cow<'static, str>,
-    /// Description of the problem, such as [`NOT_SET`].
+    /// Description of the problem, for example [`NOT_SET`].
     pub problem: &'static str,
 }
 
@@ -39,7 +39,8 @@ pub fn of(env: &Env) -> impl Fn(&str) -> Option<String> {
 /// An isolate's cache of a value that is made from settings; `None` until the value is made.
 pub type Kept<T> = RefCell<Option<Rc<T>>>;
 
-/// Returns the cached value, or makes and caches it. A failure is not cached, so the next call tries again.
+/// Returns the cached value. If nothing is cached, makes the value and caches it. A failure is not cached, so the next
+/// call tries again.
 ///
 /// # Errors
 /// Returns the error of `make`.

@@ -31,8 +31,8 @@ fn add(cell: &Cell<u32>, count: u32) {
 }
 
 impl Usage {
-    /// Creates counters with a budget of `calls` outgoing calls. With `reads`, they also record the rows that each SQL
-    /// statement read, to find table scans.
+    /// Creates counters with a budget of `calls` outgoing calls. If `reads` is set, they also record how many rows each
+    /// SQL statement read, to find table scans.
     #[must_use]
     pub fn new(calls: u32, reads: bool) -> Self {
         Self(Rc::new(Counts { most: Some(calls), reads: reads.then(RefCell::default), ..Counts::default() }))
@@ -100,8 +100,8 @@ impl Usage {
         allowed
     }
 
-    /// Takes one call from the budget for a long answer whose length strangers determine. Returns `false` once half of
-    /// the budget is used, because the other half is reserved for real calls.
+    /// Takes one call from the budget for a part of a long answer whose length strangers determine. Returns `false`
+    /// once half of the budget is used, because the other half is reserved for actual calls.
     #[must_use]
     pub fn call_for_length(&self) -> bool {
         self.calls_left() > self.most().div_euclid(2) && self.call()

@@ -43,7 +43,7 @@ pub struct Account {
     pub me: Me,
     /// Balance of the service wallet; `None` if the chain provider is unavailable.
     pub balance: Option<Lovelace>,
-    /// Purchase requests of agents that the owner has not answered yet, oldest first.
+    /// Purchase requests of agents that the owner has neither approved nor declined yet, oldest first.
     pub waiting: Vec<PurchaseRequest>,
     /// The newest events, newest first, at most [`NOTICES`].
     pub events: Vec<Event>,
@@ -254,7 +254,7 @@ fn number(id: &str, label: &str, least: u32, most: u32, now: u64) -> Markup {
     parts::field(id, label, &input)
 }
 
-/// Renders the button that pauses all agents, or lets them go on.
+/// Renders the button that pauses or resumes all agents.
 fn pause(paused: bool) -> Markup {
     html! {
         @if paused {

@@ -9,7 +9,7 @@ const FOLDER: &str = match option_env!("ASSETS_FOLDER") {
     None => "unbuilt",
 };
 
-/// A static file. It is displayed as the path under which it is served.
+/// A static file, identified by its name. `Display` writes the path under which the file is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asset(&'static str);
 

@@ -8,14 +8,14 @@ use crate::{
     parts::copyable,
 };
 
-/// Minutes after an order at which a proof of delivery is due, disputes end, the arbiter starts to decide, and it has
-/// decided in any case.
+/// Minutes after an order: when the proof of delivery is due, when disputes end, when the arbiter starts to decide, and
+/// when the arbiter has decided at the latest.
 const MINUTES: [u64; 4] = {
     let [submit, unlock, dispute] = escrow::deadlines::AFTER_ISSUE_MS;
     [submit / 60_000, unlock / 60_000, dispute / 60_000, (dispute + EVIDENCE_GRACE_MS) / 60_000]
 };
 
-/// One sentence for a protected purchase's guarantee.
+/// Sentence that states the guarantee of a protected purchase.
 pub(crate) const GUARANTEE: &str =
     "You get exactly the file that the seller committed to before you paid, or your money back.";
 /// The path of the page that explains protection.
@@ -119,8 +119,8 @@ pub fn protection(origin: &str) -> String {
     page(origin, PROTECTION, "How protection works", GUARANTEE, &main)
 }
 
-/// Draws where the money goes: from the buyer into the contract, and from there to the buyer, the seller, or as the
-/// arbiter decides.
+/// Draws where the money can go: from the buyer into the contract, and from there to the buyer, to the seller, or
+/// wherever the arbiter decides.
 fn flow(words: &str, to_buyer: bool, to_seller: bool, arbiter: bool) -> Markup {
     html! {
         svg.flow viewBox="0 0 300 84" role="img" aria-label=(words) {
@@ -139,7 +139,7 @@ fn flow(words: &str, to_buyer: bool, to_seller: bool, arbiter: bool) -> Markup {
     }
 }
 
-/// Renders the times of an ending: when, what, and a remark.
+/// Renders a timeline. Each step has a time, an event, and a remark.
 fn times(steps: &[(&str, &str, &str)]) -> Markup {
     html! {
         ol.track { @for (when, what, more) in steps { li.done { span.soft { (when) } b { (what) } (more) } } }

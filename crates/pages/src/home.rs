@@ -32,10 +32,10 @@ const SORTS: [(&str, &str); 4] = [
 /// Names of the search form's fields. The value of `max` is in tADA.
 const FIELDS: [&str; 5] = ["q", "category", "mode", "sort", "max"];
 
-/// The query of the search form.
+/// Query of the catalogue's search form.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// Fields of the form that are not empty, with their values.
+    /// Values of the form's non-empty fields, by field name.
     said: BTreeMap<&'static str, String>,
     /// Number of the page; 0 or 1 is the first.
     page: u32,
@@ -78,7 +78,7 @@ impl Asked {
         self.said.keys().any(|field| *field != "sort")
     }
 
-    /// Returns the path of the catalogue's first page with one field of the query changed. `more` are further
+    /// Returns the path of the catalogue's first page with one field of the query changed. `more` holds additional
     /// parameters.
     fn path(&self, (name, value): (&str, &str), more: &[(&str, &str)]) -> String {
         let mut query = Serializer::new(String::new());
@@ -104,7 +104,7 @@ impl Asked {
     }
 }
 
-/// A page of the listings that a query found.
+/// Page of the search results.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
     /// Listings on this page.
@@ -113,7 +113,7 @@ pub struct Found<'a> {
     pub total: u64,
     /// Cursor of the next page; `None` on the last page.
     pub next: Option<&'a str>,
-    /// `true` if no listing matches all words of the search, so that the listings match only some of them.
+    /// `true` if no listing matches all words of the search. The listings then match only some of the words.
     pub some_words: bool,
 }
 

@@ -31,7 +31,7 @@ pub enum Section {
     Account,
     /// No entry is highlighted.
     Elsewhere,
-    /// No navigation at all, because the reader came to answer one question.
+    /// No navigation at all, for a page on which the reader answers one question.
     Alone,
 }
 
@@ -42,7 +42,7 @@ pub struct Page<'a> {
     pub title: &'a str,
     /// Highlighted entry of the navigation.
     pub section: Section,
-    /// Script of the page; `None` if no wallet signs on the page.
+    /// Script of the page; `None` if the page needs no wallet.
     pub script: Option<Asset>,
     /// Preview of links to the page. If `None`, search engines are asked not to index the page.
     pub card: Option<Card>,

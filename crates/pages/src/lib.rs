@@ -30,11 +30,11 @@ pub mod sell;
 pub mod test_wallet;
 pub mod view;
 
-/// Name of the response header that restricts from where a page may load scripts, styles and pictures.
+/// Name of the response header that restricts the sources of a page's scripts, styles and pictures.
 pub const POLICY: &str = "content-security-policy";
 
-/// Response headers of every page. They allow own scripts and styles, wallets' icons from data URLs, and previews in
-/// frames of this service (`preview`). Other sites cannot show the pages in frames, and links send no referrer.
+/// Response headers of every page. They allow our own scripts and styles, wallets' icons from data URLs, and previews
+/// in frames of this service (`preview`). Other sites cannot show the pages in frames, and links send no referrer.
 pub const HEADERS: [(&str, &str); 5] = [
     ("content-type", "text/html; charset=utf-8"),
     (

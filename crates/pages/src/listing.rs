@@ -170,7 +170,8 @@ mod tests {
     use super::*;
     use crate::format::short;
 
-    /// Destructures a listing, so that a new field does not compile until it is shown or left out on purpose.
+    /// Destructures a listing without `..`, so that this test does not compile until a new field is shown or left out
+    /// on purpose.
     #[test]
     fn the_page_shows_every_field_of_a_listing() {
         let listing: Listing = serde_json::from_value(json!({

@@ -1,21 +1,21 @@
-//! Renders Markdown (CommonMark with tables) that strangers wrote, for descriptions and for reading a bought text.
+//! Renders Markdown (CommonMark with tables) written by strangers, for descriptions and purchased texts.
 //!
-//! The result has no HTML of the author's: tags in the text are shown as text. Links lead to other sites only, pictures
-//! are reduced to their alternative text, and headings are below those of the page.
+//! HTML tags in the text are shown as text. Links lead to other sites only, pictures are reduced to their alternative
+//! text, and headings are below those of the page.
 
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html::push_html};
 use url::Url;
 
-/// Number of levels by which headings are lowered, because a page has its own first two.
+/// Number of levels by which headings are lowered, because the page itself uses the first two.
 const LOWERED: usize = 2;
-/// Maximum depth of quotes, lists and emphasis. Deeper ones are rendered without their element, so that a short text
-/// cannot become a page of many megabytes.
+/// Maximum nesting depth of quotes, lists and emphasis. Deeper elements are rendered as their text only, so that a
+/// short text cannot become a page of many megabytes.
 const MAX_DEPTH: usize = 16;
 const LEVELS: [HeadingLevel; 6] =
     [HeadingLevel::H1, HeadingLevel::H2, HeadingLevel::H3, HeadingLevel::H4, HeadingLevel::H5, HeadingLevel::H6];
 
-/// Renders a text as HTML that only has elements of this module's choice.
+/// Renders a text as HTML that contains only a fixed set of elements.
 #[must_use]
 pub fn render(text: &str) -> Markup {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
@@ -26,17 +26,18 @@ pub fn render(text: &str) -> Markup {
     PreEscaped(out)
 }
 
-/// The elements that are open at a point of the text.
+/// Elements that are open at the current position in the text.
 #[derive(Default)]
 struct Open {
-    /// Whether each open quote, list, item and emphasis has its element in the output.
+    /// Whether each open quote, list, item and emphasis was rendered as an element, from the outermost to the
+    /// innermost.
     nested: Vec<bool>,
-    /// Whether the open link has its element in the output.
+    /// Whether the open link was rendered as an element.
     is_linked: bool,
 }
 
 impl Open {
-    /// Returns what is rendered for an event; `None` for nothing.
+    /// Returns the event to render in place of `event`; `None` to render nothing.
     fn allowed<'a>(&mut self, event: Event<'a>) -> Option<Event<'a>> {
         match event {
             Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),

@@ -109,7 +109,7 @@ pub fn paid_out(Reputation { score, basis }: Reputation) -> Markup {
     }
 }
 
-/// Renders a seller's record of protected sales, or words for a seller without any.
+/// Renders a seller's record of protected sales, or a note that the seller has none.
 pub fn standing(seller: &Seller) -> Markup {
     html! {
         @match seller.seller_reputation {
@@ -123,7 +123,7 @@ pub fn standing(seller: &Seller) -> Markup {
     }
 }
 
-/// Renders the line below title and price of a listing's card.
+/// Renders the line below the title and the price on a listing's card.
 fn remarks(listing: &Listing) -> Markup {
     let sold = listing.sales.filter(|sold| *sold > 0).map(|sold| format!("{sold} sold"));
     html! {

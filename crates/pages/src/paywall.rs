@@ -18,7 +18,7 @@ use crate::{
 /// Estimated network fee of a payment in lovelace, rounded up. The wallet shows the exact fee.
 const NETWORK_FEE: u64 = 200_000;
 
-/// Approximate lovelace that a wallet's change must hold (minimum of an output), rounded up.
+/// Approximate lovelace that a wallet's change must hold (the ledger's minimum for an output), rounded up.
 const CHANGE: Lovelace = Lovelace::from_ada(1);
 
 /// The ways in which a listing can be bought now.

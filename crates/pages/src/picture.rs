@@ -72,13 +72,13 @@ pub fn png(listing: &Listing) -> Result<Vec<u8>, EncodingError> {
     canvas.encoded(tone)
 }
 
-/// Returns the x coordinate of a text that ends at the right margin.
+/// Returns the x coordinate at which a text must start to end at the right margin.
 fn right(text: &str, size: RasterHeight) -> usize {
     let width = text.chars().count().saturating_mul(get_raster_width(WEIGHT, size));
     (COLUMNS - MARGIN).saturating_sub(width)
 }
 
-/// Removes the characters that the font does not have, which is limited to Latin scripts.
+/// Removes characters that the font lacks. The font has only Latin scripts.
 fn legible(text: &str) -> String {
     let plain = text.chars().map(|c| match c {
         '“' | '”' => '"',
@@ -90,7 +90,8 @@ fn legible(text: &str) -> String {
     written.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Wraps a text between words into lines of at most `most` characters, and truncates a text that is too long with dots.
+/// Wraps a text between words into lines of at most `most` characters. A text that is too long is truncated and ends
+/// with dots.
 fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![];
     for word in text.split(' ') {
@@ -115,7 +116,7 @@ fn wrapped(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// Pixels of the picture, row by row: how much white is mixed into each, from 0 to [`WHITE`].
+/// Pixels of the picture, row by row. Each value is the amount of white in the pixel's colour, from 0 to [`WHITE`].
 struct Canvas(Vec<usize>);
 
 impl Canvas {

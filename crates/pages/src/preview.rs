@@ -8,8 +8,8 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::{asset::STYLE, view::Listing};
 
-/// Response headers of a preview's frame, which may show one picture or video and nothing else. No script may be loaded;
-/// `allow-scripts` is there because browsers start a video by itself only in frames that have it.
+/// Response headers of a preview's frame, which may show one picture or video and nothing else. No script may be
+/// loaded. `allow-scripts` is set because browsers autoplay a video only in frames that have it.
 pub const HEADERS: [(&str, &str); 4] = [
     ("content-type", "text/html; charset=utf-8"),
     (
@@ -86,7 +86,7 @@ pub(crate) fn cover(listing: &Listing, words: &Markup) -> Markup {
     html! { div class={ "cover tone-" (tone) " pattern-" (pattern) } aria-hidden="true" { (words) } }
 }
 
-/// Number of colour pairs for covers in the stylesheet, and also of patterns.
+/// Number of colour pairs for covers in the stylesheet. The number of cover patterns is the same.
 pub(crate) const TONES: usize = 6;
 const PATTERNS: usize = 5;
 

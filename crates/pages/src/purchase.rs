@@ -22,7 +22,7 @@ mod track;
 use told::{Offer, Told};
 pub(crate) use told::{standing, tone};
 
-/// Data that a purchase's page shows.
+/// Data for rendering a purchase's page.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     /// The purchase that the page shows.
@@ -33,14 +33,14 @@ pub struct Shown<'a> {
     pub for_sale: bool,
     /// Amounts that were paid and returned.
     pub receipt: Receipt,
-    /// Current time, with which escrow deadlines are compared, POSIX ms.
+    /// Current time in POSIX ms, which escrow deadlines are compared with.
     pub now: u64,
     /// Address of a block explorer, to which a transaction's id is appended.
     pub explorer: &'a str,
 }
 
-/// Renders a purchase's page. When the purchase changes, the script replaces the contents of elements with `data-part`,
-/// so that nothing that the reader has open moves or vanishes.
+/// Renders a purchase's page. When the purchase changes, the script replaces only the elements with `data-part`, so
+/// that nothing that the reader has open moves or vanishes.
 #[must_use]
 pub fn page(shown: &Shown<'_>) -> String {
     let Shown { purchase, listing, now, .. } = *shown;
@@ -131,7 +131,7 @@ impl Shown<'_> {
         self.purchase.escrow.is_some() && !over
     }
 
-    /// Renders the purchase's state: a headline, a sentence or two, and the next step, if there is one.
+    /// Renders the purchase's state: a headline, one or two sentences, and the next step if there is one.
     fn state(&self, told: &Told) -> Markup {
         let Self { purchase, now, .. } = *self;
         let next_step = told.action.as_ref().filter(|offer| offer.unless_well.is_none());

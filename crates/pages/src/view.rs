@@ -1,4 +1,4 @@
-//! Types that pages show. They are the API's, so that people and programs get the same facts.
+//! Types that pages show. They are the API's types, so that people and programs get the same facts.
 
 use api_types::EscrowDeadlines;
 pub use api_types::{

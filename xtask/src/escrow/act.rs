@@ -1,6 +1,6 @@
 //! `cargo xtask escrow act`: performs an action on an escrow for its buyer or seller.
 //!
-//! For operators whose watcher cannot act, and for developers who test how the watcher reacts to other parties'
+//! Use it as an operator whose watcher cannot act, or as a developer who tests how the watcher reacts to other parties'
 //! actions.
 
 use std::{collections::BTreeSet, error::Error, path::PathBuf, process::ExitCode};

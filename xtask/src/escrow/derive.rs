@@ -14,7 +14,7 @@ use super::BlueprintArgument;
 pub struct DeriveArguments {
     #[command(flatten)]
     blueprint: BlueprintArgument,
-    /// Key hashes of the arbiters, separated by commas. A hash that is given twice has two votes.
+    /// Key hashes of the arbiters, separated by commas. A hash that is listed twice has two votes.
     #[arg(long, value_delimiter = ',', required = true)]
     admins: Vec<String>,
     /// Number of votes needed to decide a dispute.

@@ -30,7 +30,7 @@ impl From<RpcError> for RpcAnswer {
     }
 }
 
-/// Answers an MCP body: its message, or each message of its batch in turn.
+/// Answers an MCP body: its message, or each message of a batch one after the other.
 pub async fn answer(tools: &impl Toolset, headers: &Headers, body: Body) -> RpcAnswer {
     let Body { messages, is_batch } = body;
     let mut answers = Vec::with_capacity(messages.len());
@@ -61,8 +61,7 @@ async fn answer_one(tools: &impl Toolset, headers: &Headers, message: Message) -
     }
 }
 
-/// Builds the JSON-RPC response. The tool's result is long and already JSON, so it is inserted without parsing it
-/// again.
+/// Builds the JSON-RPC response. The tool's result is long JSON text, which is inserted as it is, without parsing.
 fn written(id: &Value, tool: Option<&ToolResult>, fields: Map<String, Value>) -> String {
     let fields = Value::Object(fields).to_string();
     let result = match (tool, fields.strip_prefix('{').unwrap_or_default()) {
@@ -73,7 +72,8 @@ fn written(id: &Value, tool: Option<&ToolResult>, fields: Map<String, Value>) ->
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")
 }
 
-/// Returns the tool's result, or `None` if the request calls no tool, and the other members of the response.
+/// Answers a request. Returns the tool's result, or `None` if the request calls no tool, and the other members of the
+/// response.
 async fn respond<E: Toolset>(
     tools: &E,
     headers: &Headers,
@@ -154,7 +154,7 @@ fn discovery<E: Toolset>() -> Map<String, Value> {
     }))
 }
 
-/// Rejects a cursor in a request for a list that has only one page.
+/// Rejects a pagination cursor in a request for a list that has only one page.
 fn one_page(request: &RpcRequest) -> Result<(), RpcError> {
     match request.params.get("cursor") {
         None | Some(Value::Null) => Ok(()),

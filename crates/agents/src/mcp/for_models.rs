@@ -14,8 +14,8 @@ const CONTENT: &str = "content";
 const EXPLORER: &str = "https://preprod.cardanoscan.io/transaction";
 /// Upper bound of the cost of a purchase beyond its price: the network fee and a minimal change output.
 const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);
-/// Maximum length of a description in a list, in letters. A character of a script that models read one by one (CJK)
-/// counts as two. With this limit, fifty results stay below 25,000 tokens.
+/// Maximum length of a description in a list, in letters. A character of a script in which a character is about one
+/// token (CJK) counts as two letters. With this limit, fifty results stay below 25,000 tokens.
 const MAX_DESCRIPTION: usize = 240;
 
 /// Formats a JSON object as text for a model, with purchased content at the end.
@@ -30,7 +30,7 @@ pub(super) fn told(mut value: Value) -> String {
     }
 }
 
-/// Adds readable forms of amounts and times, at every level.
+/// Adds readable forms of amounts and times to an object and to all objects inside it.
 fn explain(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(explain),
@@ -43,15 +43,16 @@ fn explain(value: &mut Value) {
     }
 }
 
-/// Returns the readable form of a member, as a member to add beside it, or `None` if the member is neither an amount
-/// nor a time.
+/// Returns a readable form of an amount or a time, as a member to insert beside it. Returns `None` for any other
+/// member.
 fn beside(name: &str, value: &Value) -> Option<(String, Value)> {
     let (readable, text) = (readable_name(name)?, value.as_str()?);
     let told = if TIMES.contains(&name) { iso(text.parse().ok()?)? } else { tada(text.parse().ok()?) };
     Some((readable, told.into()))
 }
 
-/// Returns the name of a member's readable form, or `None` if the member is neither an amount nor a time.
+/// Returns the name of the member with the readable form of an amount or a time. Returns `None` if `name` is that of
+/// another member.
 pub(super) fn readable_name(name: &str) -> Option<String> {
     if name == "lovelace" {
         return Some("tada".to_owned());
@@ -71,13 +72,13 @@ pub(super) fn iso(ms: u64) -> Option<String> {
     OffsetDateTime::from_unix_timestamp(seconds).ok()?.format(&Rfc3339).ok()
 }
 
-/// Returns the pages of a purchase.
+/// Returns links to the pages that show a purchase.
 pub(super) fn links(origin: &str, tx: &TxHash) -> Links {
     Links { purchase: format!("{origin}/purchases/{tx}"), transaction: format!("{EXPLORER}/{tx}") }
 }
 
-/// Returns the amount that can be spent on one more purchase, of a balance, the limit of a purchase, and what is left
-/// of the daily budget.
+/// Returns the amount available for one more purchase, given the balance, the limit per purchase (`most`), and the rest
+/// of the daily budget (`left`).
 pub(super) fn spendable(balance: Lovelace, most: Lovelace, left: Lovelace) -> Lovelace {
     most.min(left).min(balance.saturating_sub(FEE_AND_CHANGE))
 }

@@ -31,7 +31,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// Returns the only message of a body that is not a batch, or `None` for a batch.
+    /// Returns the body's only message, or `None` if the body is a batch.
     #[must_use]
     pub fn alone(&self) -> Option<&Message> {
         self.messages.first().filter(|_| !self.is_batch)
@@ -108,7 +108,7 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Creates an error about a request's parameters, whose HTTP status is 200.
+/// Creates an `invalid params` error, which is sent with HTTP status 200.
 pub(super) fn invalid_params(text: &str) -> RpcError {
     RpcError::new(200, RpcCode::InvalidParams, text)
 }

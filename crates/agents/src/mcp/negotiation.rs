@@ -69,8 +69,8 @@ fn initialize_with_metadata_of_the_stateless_revision_is_accepted() {
     assert_eq!((status, answer["result"]["protocolVersion"].as_str()), (200, Some("2025-11-25")));
 }
 
-/// A test case: the request's method, its headers for version and method, its `_meta`, and the expected status and
-/// error code (0: none).
+/// Test case: the method, the headers for version and method, `_meta`, and the expected HTTP status and error code (0
+/// for none).
 type NegotiationCase<'a> = (&'a str, Option<&'a str>, Option<&'a str>, Option<Value>, (u16, i64));
 
 #[test]

@@ -21,14 +21,14 @@ use super::{
 
 /// Value of `resource.url` in the PaymentRequired of the paid tool.
 pub const RESOURCE_URL: &str = "mcp://tool/unlock_listing";
-/// Name of the member of `params._meta` with the PaymentPayload, which is an object or base64 of its JSON.
+/// Name of the member of `params._meta` that holds the PaymentPayload, as an object or as base64 of its JSON.
 pub const META_PAYMENT: &str = "x402/payment";
-/// Name of the member of `params._meta` with a returning buyer's proof, which is an object or base64 of its JSON. The
-/// HTTP header with the proof has the same name.
+/// Name of the member of `params._meta` that holds a returning buyer's proof, as an object or as base64 of its JSON.
+/// The HTTP header for this proof has the same name.
 pub const META_PROOF: &str = "x-service-proof";
-/// Name of the member of `result._meta` with the id of a returning buyer's purchase.
+/// Name of the member of `result._meta` that holds the id of a returning buyer's purchase.
 const META_PURCHASE: &str = "x-service-purchase";
-/// Name of the member of `result._meta` with the SettlementResponse.
+/// Name of the member of `result._meta` that holds the SettlementResponse.
 pub const META_RESPONSE: &str = "x402/payment-response";
 /// Name of the member of `result._meta` that repeats PaymentRequired, because one widespread client library expects it
 /// there.
@@ -128,8 +128,7 @@ async fn unlock(shop: &impl OpenShop, arguments: Map<String, Value>, meta: &Map<
     })
 }
 
-/// Converts a value that the client sent in `_meta` to the form of the HTTP header: base64 of its JSON, which is the
-/// same for equal objects.
+/// Converts a value from `_meta` to the form of the HTTP header, base64 of its JSON. Equal objects give the same text.
 fn as_header(name: &str, sent: &Value) -> Result<String, String> {
     let wrong = || format!("_meta[\"{name}\"] must be an object (or base64 of its JSON, as in HTTP).");
     let object = match sent {

@@ -19,9 +19,9 @@ const SLOW: [&str; 2] = ["buy_listing", "unlock_listing"];
 pub struct ProgressToken(Value);
 
 impl ProgressToken {
-    /// Returns the progress token if a call must be answered as a stream: the tool may wait, the client sent a token,
-    /// and the client accepts event streams. Otherwise returns `None`. Invalid requests are never streamed, because a
-    /// stream's HTTP status is always 200.
+    /// Returns the progress token if the call must be answered as a stream: the tool may wait for a block, the client
+    /// sent a token, and the client accepts event streams. Otherwise returns `None`. Invalid requests are never
+    /// streamed, because a stream's HTTP status is always 200.
     #[must_use]
     pub fn of(message: &Message, headers: &Headers, accept: Option<&str>) -> Option<Self> {
         let Message::Request(request) = message else { return None };

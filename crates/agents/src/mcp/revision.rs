@@ -38,7 +38,7 @@ impl Revision {
     /// List of all supported revisions, newest first.
     pub const ALL: [Self; 4] = [Self::V20260728, Self::V20251125, Self::V20250618, Self::V20250326];
 
-    /// Returns the revision's name in the protocol.
+    /// Returns the revision's date, which names it in the protocol.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,21 +55,22 @@ impl Revision {
         Self::ALL.into_iter().find(|revision| revision.as_str() == name)
     }
 
-    /// Returns whether, in this revision, every request carries its revision and the client's capabilities.
+    /// Returns whether this revision has no handshake, so that every request repeats the revision and the client's
+    /// capabilities.
     #[must_use]
     pub const fn is_stateless(self) -> bool {
         matches!(self, Self::V20260728)
     }
 
-    /// Returns the revision to which a handshake that requests `name` leads: the named one if it has a handshake, or
-    /// else the newest with a handshake.
+    /// Returns the revision to use after a handshake that requests `name`: the requested one if it has handshakes, else
+    /// the newest that has.
     #[must_use]
     pub fn for_handshake(name: &str) -> Self {
         Self::named(name).filter(|revision| !revision.is_stateless()).unwrap_or(Self::V20251125)
     }
 }
 
-/// HTTP headers that repeat parts of the message, as received; `None` for a missing header.
+/// HTTP headers that repeat parts of the message; `None` for a missing header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     /// Header `MCP-Protocol-Version`.
@@ -81,7 +82,8 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// Whether the body may be a batch, which only MCP 2025-03-26 has. Its clients may leave the version out.
+    /// Returns whether the body may be a batch, which only MCP 2025-03-26 allows. Clients of that revision may omit the
+    /// version header.
     #[must_use]
     pub fn allow_batch(&self) -> bool {
         self.protocol_version.as_deref().is_none_or(|version| version == Revision::V20250326.as_str())
@@ -102,11 +104,11 @@ fn missing(field: &str) -> RpcError {
     RpcError::new(400, RpcCode::InvalidParams, format!("params._meta[\"{field}\"] is missing or of the wrong type"))
 }
 
-/// Determines the protocol revision of a request by the table in the module's comment.
+/// Determines the protocol revision of a request by the table in this module's documentation.
 ///
 /// # Errors
-/// Returns the table's errors. For 2026-07-28, also returns an error if other required headers or `_meta` fields are
-/// missing.
+/// Returns the errors listed in the table. For 2026-07-28, also returns an error if other required headers or `_meta`
+/// fields are missing.
 pub fn of(headers: &Headers, request: &RpcRequest) -> Result<Revision, RpcError> {
     if request.method == "initialize" && request.params.contains_key("protocolVersion") {
         return Ok(Revision::V20251125);
@@ -167,8 +169,8 @@ fn stateless(
     Ok(())
 }
 
-/// Decodes a header's value, or returns `None` if it is malformed. The form `=?base64?...?=` encodes characters that
-/// headers cannot contain.
+/// Decodes a header's value, or returns `None` if it is malformed. Characters that headers cannot contain are encoded
+/// as `=?base64?...?=`.
 fn decoded(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(encoded) => String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok(),

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::{for_models, open::OpenTools, tests::Stall, tool::Effect, tool::Toolset, tools::OwnerTools};
 
-/// Generates a JSON Schema 2020-12 (MCP's default dialect) without references. `input` tells whether it is for a tool's
-/// arguments or its result.
+/// Generates a JSON Schema 2020-12 (MCP's default dialect) without references. `input` is `true` for a tool's
+/// arguments, `false` for its result.
 fn schema<T: JsonSchema>(input: bool) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -23,7 +23,7 @@ fn schema<T: JsonSchema>(input: bool) -> Value {
     schema
 }
 
-/// Simplifies a schema: removes `null` from optional fields, which may be absent instead, and Rust's number formats,
+/// Simplifies a schema. Removes `null` from optional fields, which may be absent instead, and Rust's number formats,
 /// which clients do not know.
 fn simplify(schema: &mut Value) {
     let null = json!({ "type": "null" });
@@ -75,14 +75,15 @@ fn annotations(effect: Effect, title: &str) -> Value {
     }
 }
 
-/// Generates the schema of a tool's result, with the readable forms that models get beside amounts and times.
+/// Generates the schema of a tool's result, including the readable forms that are added to amounts and times for
+/// models.
 pub(super) fn result<T: JsonSchema>() -> Value {
     let mut schema = schema::<T>(false);
     readable(&mut schema);
     schema
 }
 
-/// Adds the members of `for_models::told` to a schema.
+/// Adds to a schema the members that `for_models::told` adds to a result.
 fn readable(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

@@ -30,14 +30,15 @@ pub trait Shelf {
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError>;
 }
 
-/// The shop for an agent of one account, which the implementation knows.
+/// The shop as one account's agent uses it. The implementation knows the account.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Shop {
     /// Returns the catalogue.
     fn shelf(&self) -> &impl Shelf;
     /// Returns the account whose service wallet pays.
     fn account(&self) -> &Account;
-    /// Returns the purchase by which the account owns a listing, or `None` if it does not own the listing.
+    /// Returns the payment transaction of the purchase by which the account owns a listing, or `None` if the account
+    /// does not own it.
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError>;
     /// Buys a listing from the service wallet within the limits, returns the existing purchase of an owned listing, or
     /// asks the owner for approval. Idempotent per listing and mode: a retry never pays twice, and the purchase
@@ -57,7 +58,7 @@ pub trait Shop {
     async fn act(&self, purchase: &TxHash, action: BuyerAction) -> Result<SubmittedAction, ShopError>;
 }
 
-/// The shop for an agent with its own wallet.
+/// The shop as an agent with its own wallet uses it.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait OpenShop: Shelf {
     /// Sells a listing over x402, or delivers an earlier purchase again. `shown` is the payment or proof that the
@@ -76,10 +77,10 @@ pub struct Ordered {
 /// Payment status of an order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OrderOutcome {
-    /// The listing is paid for, just now or before.
+    /// The listing is paid for, by this order or by an earlier one.
     Bought(Box<Bought>),
-    /// A payment was submitted, with this transaction. The block with the payment, or the block with the escrow's
-    /// result, is still awaited.
+    /// A payment was submitted in this transaction. Either the payment or the escrow's result is not included in a
+    /// block yet.
     Pending(TxHash),
     /// Nothing is paid yet: the owner has been asked for approval.
     Asked(PurchaseRequest),
@@ -140,7 +141,7 @@ pub enum ShopError {
          something cheaper, or ask the owner to raise the budget.", .price.display_tada(), .left.display_tada()
     )]
     OverDailyBudget { price: Lovelace, left: Lovelace },
-    /// The owner has paused all agents.
+    /// The owner has paused all agents of the account.
     #[error(
         "Nothing was done: the owner has paused all agents, so none of them can move money. Ask the owner to end the pause."
     )]
@@ -181,7 +182,7 @@ pub enum ShopError {
         "The shared demo wallet cannot be withdrawn from. Nothing is to be done: its tADA stays for others to try."
     )]
     DemoWallet,
-    /// The purchase was made by the demo wallet, which all clients share, so no client may act on it.
+    /// The demo wallet, which all clients share, made the purchase. No client may act on such a purchase.
     #[error(
         "Not done: the shared demo wallet's purchases are protected by the service itself, and nobody else acts on them. \
          Nothing is to be done: get_purchase_status shows what happens by itself."
@@ -196,7 +197,7 @@ pub enum ShopError {
     /// The payment failed: it was not included in a block, so nothing was paid.
     #[error("This payment failed: nothing was paid. Call my_wallet, then try buy_listing again.")]
     PaymentFailed,
-    /// The caller exceeded a rate limit. The text says which one, and when to retry.
+    /// The caller exceeded a rate limit. The text names the limit and says when to retry.
     #[error("Rate limited: {0}. Nothing was paid by this call.")]
     RateLimited(String),
     /// Another reason, which the text explains to the model.

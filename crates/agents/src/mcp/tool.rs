@@ -1,4 +1,5 @@
-//! The parts of which sets of tools are made: a tool with its handler, its result, and the trait of a set.
+//! Types for declaring the tools of an MCP endpoint: a tool with its handler, its result, and the trait of a set of
+//! tools.
 
 use std::pin::Pin;
 
@@ -10,12 +11,12 @@ use super::{for_models, shop::Shelf};
 /// Names of the numeric arguments of all tools.
 const NUMBERS: [&str; 4] = ["maxPriceAda", "minReputation", "limit", "contentOffset"];
 
-/// Effects of a tool, other than reading.
+/// Effect of a tool on the account's money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
+    /// The tool only reads.
     Reads,
-    /// Moves money, so that the agent needs the scope `mcp`.
+    /// The tool moves money, so the agent needs the scope `mcp`.
     Spends,
 }
 
@@ -25,12 +26,12 @@ pub struct Tool<S> {
     pub name: &'static str,
     pub effect: Effect,
     pub(super) call: Handler<S>,
-    /// Definition of the tool, as `tools/list` has it.
+    /// Builds the tool's definition, as listed by `tools/list`.
     #[cfg(test)]
     pub(super) definition: fn(name: &str, effect: Effect) -> Value,
 }
 
-/// A handler of calls, with their arguments and the members of their `_meta`.
+/// Handler of a tool's calls. Receives the shop, the call's arguments, and the members of its `_meta`.
 pub(super) type Handler<S> = for<'a> fn(&'a S, Map<String, Value>, &'a Map<String, Value>) -> Answer<'a>;
 
 /// The future of a tool's result.
@@ -84,7 +85,7 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// Creates a successful result. Its JSON has readable amounts and times added for models.
+    /// Creates a successful result from a view, and adds readable forms of amounts and times for models.
     pub(super) fn of(view: &impl Serialize) -> Self {
         Self { structured: Some(for_models::told(json!(view))), ..Self::default() }
     }
@@ -95,7 +96,7 @@ impl ToolResult {
         Self { text: Some(text.into()), is_error: true, ..Self::default() }
     }
 
-    /// Returns the members of the result's JSON object up to `isError`, without the braces.
+    /// Formats the result's JSON members without the enclosing braces. The last one is `isError`.
     pub(super) fn members(&self) -> String {
         let text = self.text.as_ref().or(self.structured.as_ref());
         let text = text.map_or_else(|| "\"\"".into(), |text| json!(text).to_string());
@@ -108,7 +109,7 @@ impl ToolResult {
     }
 }
 
-/// The set of tools of one MCP endpoint, for a shop.
+/// Set of tools of one MCP endpoint.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Toolset {
     type Shop;
@@ -118,7 +119,7 @@ pub trait Toolset {
     /// Instructions for models on how to use the server.
     const INSTRUCTIONS: &'static str;
 
-    /// Returns the catalogue, whose listings the endpoint lists as MCP resources.
+    /// Returns the catalogue, whose listings are also the endpoint's MCP resources.
     fn shelf(&self) -> &impl Shelf;
 
     /// Returns the shop.
@@ -132,7 +133,7 @@ pub trait Toolset {
         Self::declared().into_iter().find(|tool| tool.name == name)
     }
 
-    /// Whether a tool moves money, so that it needs the scope `mcp`.
+    /// Returns whether the tool moves money, so that calls to it need the scope `mcp`.
     #[must_use]
     fn spends(name: &str) -> bool {
         Self::named(name).is_some_and(|tool| tool.effect == Effect::Spends)
@@ -145,7 +146,7 @@ pub trait Toolset {
     }
 }
 
-/// Parses a tool's arguments. Integers that some models write as `80.0` are accepted, but numbers as strings are an
+/// Parses a tool's arguments. An integer that a model writes as `80.0` is accepted. A number written as a string is an
 /// error.
 pub(super) fn read<T: DeserializeOwned>(mut arguments: Map<String, Value>) -> Result<T, String> {
     for name in NUMBERS {

@@ -1,6 +1,7 @@
-//! Declares the tools: what models read of each, whether it spends, its arguments, its result, and its handler.
+//! Declares the tools, each with its description for models, whether it spends, its arguments, its result, and its
+//! handler.
 //!
-//! `tools.json` and `open-tools.json` are generated from the declarations and served as they are.
+//! `tools.json` and `open-tools.json` are generated from these declarations and served unchanged.
 
 use api_types::{
     Purchase, PurchaseStatus as Status,
@@ -133,7 +134,8 @@ pub(super) fn listing_id(id: &str) -> Result<ListingId, ShopError> {
     id.parse().map_err(|_| ShopError::NoListing)
 }
 
-/// Searches for listings that match all words. If there are none, returns those that match the most words.
+/// Searches for listings that match all words of the query. If no listing does, returns those that match the most
+/// words.
 pub(super) async fn search(shelf: &impl Shelf, arguments: SearchListings) -> Result<FoundListings, String> {
     let page = shelf.search(filter(arguments)?).await?;
     let listings: Vec<ListingSummary> = parsed(&page.json)?;
@@ -171,8 +173,8 @@ async fn buy(shop: &impl Shop, BuyListing { id, mode }: BuyListing) -> Result<Pu
     Ok(purchased(ordered, &shop.shelf().origin()))
 }
 
-/// Returns the command by which an owner changes the rule that an error names, or `None` if no rule of the owner's caused
-/// the error.
+/// Returns the command by which an owner changes the rule that caused the error, or `None` if no owner's rule caused
+/// it.
 const fn command(error: &ShopError) -> Option<&'static str> {
     Some(match error {
         ShopError::OverPurchaseLimit { .. } => "limits --per-purchase",
@@ -185,7 +187,8 @@ const fn command(error: &ShopError) -> Option<&'static str> {
     })
 }
 
-/// Explains why nothing was bought and who can change that. The demo wallet has no owner who could raise its limits.
+/// Explains why nothing was bought and who can change that. The demo wallet has no owner, so nobody can raise its
+/// limits.
 fn not_bought(shop: &impl Shop, error: &ShopError) -> String {
     match (command(error), shop.account().owner == DEMO_OWNER) {
         (None, _) => error.to_string(),
@@ -221,8 +224,8 @@ async fn wallet(shop: &impl Shop) -> Result<WalletView, String> {
     Ok(wallet_view(shop.account(), shop.wallet().await?, &shop.shelf().origin()))
 }
 
-/// Rejects calls that move money while the owner has paused the agents. The claim checks purchases, because a purchase
-/// that is paid for already may be read again.
+/// Rejects calls that move money while the owner has paused the agents. Purchases are checked elsewhere, when they are
+/// claimed, because a listing that is already paid for may be read again during a pause.
 fn not_paused(shop: &impl Shop) -> Result<(), String> {
     if shop.account().rules.agents_paused { Err(not_bought(shop, &ShopError::Paused)) } else { Ok(()) }
 }

@@ -3,8 +3,8 @@
 use api_types::mcp::{ContentPage, SearchListings};
 use market::{catalogue::Filter, listing::CATEGORIES};
 
-/// Maximum number of bytes of purchased content in one result, counted in JSON and UTF-8. No tokenizer makes more
-/// tokens than bytes, and clients truncate results of more than 25,000 tokens.
+/// Maximum size of purchased content in one result, in bytes of its JSON in UTF-8. Clients truncate results of more
+/// than 25,000 tokens, and no tokenizer makes more tokens than bytes.
 pub const PAGE_BYTES: usize = 24_000;
 /// Maximum number of listings in one result.
 const MAX_LISTINGS: u32 = 50;
@@ -50,8 +50,7 @@ pub fn filter(asked: SearchListings) -> Result<Filter, String> {
     })
 }
 
-/// Converts ADA to lovelace, rounded down; `None` if out of range. Doubles represent all possible prices exactly
-/// enough.
+/// Converts ADA to lovelace, rounded down; `None` if out of range. Doubles are exact enough for all possible prices.
 fn lovelace(ada: f64) -> Option<cardano::Lovelace> {
     let sensible = ada.is_finite() && (0.0..=45e9).contains(&ada);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 4.5e16")]
@@ -67,8 +66,8 @@ const fn weight(character: char) -> usize {
     }
 }
 
-/// Returns the part of purchased content that begins at the character `offset`: as many characters as fit into
-/// [`PAGE_BYTES`], but at least one.
+/// Returns the page of purchased content that begins at the character `offset`. It contains as many characters as fit
+/// into [`PAGE_BYTES`], but at least one.
 #[must_use]
 pub fn content_page(content: &str, offset: u32) -> ContentPage {
     let count = |characters: usize| u32::try_from(characters).unwrap_or(u32::MAX);

@@ -41,16 +41,16 @@ use super::{
 pub const CODE_MS: u64 = 2 * 60 * 1_000;
 /// Age in ms at which a grant whose code was never redeemed is deleted, long after its consent request has expired.
 const UNREDEEMED_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Maximum number of unredeemed grants that one approval deletes. Each approval creates only one grant, so all are
-/// deleted in time, and no approval has to delete thousands.
+/// Maximum number of unredeemed grants that one approval deletes. Each approval creates only one grant, so cleaning
+/// keeps up, and no approval has to delete many thousands at once.
 const MAX_CLEARED: u32 = 1_000;
 /// Maximum number of approvals from one network on one day (UTC). Each approval stores a grant and a registration for
 /// 100 days, 14 kB at most.
 pub const MAX_APPROVED_A_DAY: u32 = 1_000;
-/// Maximum number of further approvals per day by the owner of an account with a purchase, after the network's quota is
-/// used up.
+/// Maximum number of approvals per day by one owner after the network's quota is used up. Only owners of an account
+/// with a purchase get this extra quota.
 pub const MAX_APPROVED_OF_OWN: u32 = 20;
-/// Maximum size in bytes of the body with an owner's answer.
+/// Maximum size in bytes of the request body with an owner's answer.
 pub const MAX_APPROVAL_BYTES: usize = 32 * 1_024;
 
 /// Reason why no challenge was issued, or why an owner's answer is not accepted. The messages are shown on the consent
@@ -93,7 +93,7 @@ pub enum ApprovalError {
 pub enum Approver {
     /// The owner of a wallet, who signed the challenge with this address.
     Wallet(Address),
-    /// Nobody: the agent spends from the shared demo wallet.
+    /// No particular owner: the agent spends from the shared demo wallet.
     Demo,
 }
 
@@ -119,9 +119,9 @@ pub struct Approval {
     pub max_per_payment: Lovelace,
     /// Maximum amount per UTC day.
     pub daily_budget: Lovelace,
-    /// Rules for the account's agents that change.
+    /// Changes to the owner's rules for the account's agents.
     pub rules: RuleChanges,
-    /// `true` if the owner did not change the form's limits, so that an existing account keeps its limits.
+    /// `true` if the owner left the form's limits unchanged. An existing account then keeps its own limits.
     pub keeps_limits: bool,
 }
 
@@ -145,8 +145,7 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         Ok(ConnectChallenge { owner, digest, nonce })
     }
 
-    /// Checks an owner's answer, without the database except for the challenge store. `has_demo` tells whether there is
-    /// a demo wallet.
+    /// Checks an owner's answer to a consent request. `has_demo` tells whether a demo wallet is configured.
     ///
     /// # Errors
     /// Returns the reason why the answer is not accepted.
@@ -262,12 +261,12 @@ fn clear(now_ms: u64) -> Write {
     )
 }
 
-/// SQL condition that holds if this batch has counted the approval against the quota of its network or of its owner.
+/// SQL condition that holds if this batch has counted the approval against the quota of its network or its owner.
 const COUNTED: &str = "EXISTS (SELECT 1 FROM granted_days WHERE day = ?1 AND network IN (?2, ?4) AND request = ?3)";
 /// SQL condition that holds if the consent request was already approved.
 const GRANTED: &str = "EXISTS (SELECT 1 FROM oauth_grants WHERE request = ?3)";
 
-/// An approval that is being stored, by statements in one batch.
+/// Values for the statements that store an approval in one batch.
 struct Writing<'a> {
     approval: &'a Approval,
     owner: String,
@@ -278,8 +277,8 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Returns the parameters of a statement: `?1` to `?4` are the day, the network, the consent request, and the key
-    /// of the owner's quota. `params` follow.
+    /// Returns the parameters of a statement. `?1` to `?4` are the day, the network, the consent request, and the key
+    /// of the owner's quota; `params` begin at `?5`.
     fn params<const N: usize>(&self, params: [Param; N]) -> Vec<Param> {
         let request = self.approval.request.id.as_str();
         let mut all = vec![Param::from(day(self.now_ms)), self.network.into(), request.into(), self.own.into()];
@@ -287,8 +286,8 @@ impl Writing<'_> {
         all
     }
 
-    /// Builds the statement that counts the approval against the network's daily quota, or, if that is used up, against
-    /// the quota of an owner with a purchase.
+    /// Builds the statement that counts the approval against the network's daily quota. If the quota is used up, it
+    /// counts against the quota of an owner with a purchase.
     fn count(&self) -> Write {
         let sql = format!(
             "INSERT INTO granted_days (day, network, grants, request) SELECT ?1, whose, 1, ?3 \

@@ -16,7 +16,7 @@ use super::{
     token::GrantId,
 };
 
-/// Required value of the parameter `client_assertion_type`.
+/// Required value of the form parameter `client_assertion_type`.
 pub const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Maximum size of an assertion, in bytes.
 pub const MAX_ASSERTION: usize = 4 * 1_024;
@@ -26,9 +26,10 @@ const MAX_LIFE_S: u64 = 60 * 60;
 const LEEWAY_S: u64 = 60;
 /// Maximum number of used assertions stored per grant. A client requests tokens only once in several days.
 const MAX_KEPT: u32 = 100;
-/// Maximum number of keys of a client's key set that are tried.
+/// Maximum number of keys of a client's key set with which a signature is verified.
 const MAX_KEYS: usize = 20;
-/// Minimum age in ms of a cached key set before it is fetched again because a key is missing.
+/// Minimum age in ms of a cached key set. A younger set is not fetched again when an assertion names a key that it
+/// lacks.
 const REFETCH_AFTER_MS: u64 = 60 * 1_000;
 /// Allowed sizes of an RSA modulus in bytes, which are 2048 to 4096 bits.
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=512;
@@ -47,7 +48,7 @@ pub enum PublicJwk {
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait VerifyJws {
     /// Returns whether the signature is valid under the key, with the algorithm for the key's type. An ES256 signature
-    /// is r ‖ s, 64 bytes. Also returns `false` if the verification could not be performed.
+    /// is r ‖ s, 64 bytes. Returns `false` also if the verification cannot be performed.
     async fn verify(&self, key: &PublicJwk, message: &[u8], signature: &[u8]) -> bool;
 }
 
@@ -82,8 +83,8 @@ fn refused(why: &str) -> OAuthError {
     OAuthError::invalid_client(format!("client_assertion: {why}"))
 }
 
-/// Returns the id of the client that made an assertion, as the assertion claims, for requests without `client_id`. The
-/// claim must be verified with [`verify`](Server::verify_assertion).
+/// Returns the id of the client that an assertion claims to come from, for requests without `client_id`. The claim must
+/// be verified with [`verify`](Server::verify_assertion).
 pub(super) fn claimed_client(assertion: &str) -> Result<String, OAuthError> {
     parse(assertion).map(|parsed| parsed.claims.sub)
 }
@@ -131,7 +132,8 @@ impl AssertionClaims {
     }
 }
 
-/// Returns the keys of a key set that fit an assertion's header: its algorithm and, if given, its key id.
+/// Returns the keys of a client's key set that match an assertion's header by algorithm and, if the header has one, by
+/// key id.
 fn candidates(jwks: &str, header: &Header) -> Vec<PublicJwk> {
     let set: Value = serde_json::from_str(jwks).unwrap_or_default();
     let keys = set.get("keys").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -170,8 +172,8 @@ fn public_key(key: &Map<String, Value>, alg: &str) -> Option<PublicJwk> {
 }
 
 impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
-    /// Verifies that the client signed the assertion, and that the assertion is for this server and not expired. The
-    /// caller must then use it up with `claim_assertion`, because an assertion authenticates only once.
+    /// Verifies that the client signed the assertion, that it is meant for this server, and that it has not expired.
+    /// The caller must then pass it to `claim_assertion`, because an assertion authenticates only once.
     ///
     /// # Errors
     /// `invalid_client` if the assertion is not valid.
@@ -210,12 +212,12 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(candidates(&body, header))
     }
 
-    /// Records that a verified assertion was used for a grant of its client that is not revoked. `redeemed` tells
-    /// whether the grant's code must have been redeemed already.
+    /// Records that a verified assertion was used for a grant of its client. `redeemed` tells whether the grant's code
+    /// must have been redeemed already.
     ///
     /// # Errors
-    /// `invalid_grant` if there is no such grant, in which case nothing is stored; `invalid_client` if the assertion
-    /// was used before; `temporarily_unavailable` if too many assertions are stored for the grant.
+    /// `invalid_grant` if no such grant exists or it is revoked, in which case nothing is stored; `invalid_client` if
+    /// the assertion was used before; `temporarily_unavailable` if too many assertions are stored for the grant.
     pub(super) async fn claim_assertion(
         &self,
         claims: &AssertionClaims,

@@ -35,7 +35,7 @@ pub struct ConsentRequest {
     pub client_name: String,
     /// Host that publishes the client's metadata document; `None` for a registered client.
     pub published_at: Option<String>,
-    /// `true` if the client has keys, with which it must authenticate to get tokens.
+    /// `true` if the client has keys. Such a client must authenticate with a key to get tokens.
     pub has_keys: bool,
     /// Redirect URI that receives the authorization code.
     pub redirect_uri: RedirectUri,
@@ -56,7 +56,7 @@ pub struct ConsentRequest {
 #[error("this sign-in request has expired: go back to your agent and connect again")]
 pub struct RequestExpired;
 
-/// Reason why an authorization request is refused without a consent page.
+/// Reason why an authorization request gets no consent page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizeRefusal {
     pub error: OAuthError,
@@ -145,8 +145,8 @@ fn code_challenge(form: &Form) -> Result<String, OAuthError> {
     Ok(challenge.to_owned())
 }
 
-/// Returns the requested resource, which must be this service. A request without `resource` gets this service's
-/// resource.
+/// Returns the requested resource, or an error if it is another server's. Without the parameter `resource`, returns
+/// this service's resource.
 pub(super) fn resource(form: &Form, authority: &Authority) -> Result<String, OAuthError> {
     if form.all("resource").all(|one| authority.is_resource(one)) {
         return Ok(authority.resource().to_owned());

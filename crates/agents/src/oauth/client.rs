@@ -26,7 +26,7 @@ pub const MAX_REGISTRATION_BYTES: usize = 8 * 1_024;
 pub const MAX_CLIENT_ID: usize = document::MAX_DOCUMENT_URL;
 const REGISTERED_PREFIX: &str = "client_";
 
-/// The place of a client's public keys, as in RFC 7591.
+/// Source of a client's public keys, as in RFC 7591.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientKeys {
@@ -54,7 +54,7 @@ struct ClientRow {
     metadata: ClientMetadata,
 }
 
-/// A known client.
+/// An OAuth client that is registered or has published its metadata document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     pub id: String,
@@ -78,7 +78,7 @@ fn metadata_error(description: impl Into<String>) -> OAuthError {
     OAuthError::new(ErrorCode::InvalidClientMetadata, description)
 }
 
-/// Returns the name of the client's authentication method (RFC 7591, section 2).
+/// Returns the name of a client's authentication method (RFC 7591, section 2).
 pub(super) const fn client_auth(has_keys: bool) -> &'static str {
     if has_keys { "private_key_jwt" } else { "none" }
 }
@@ -215,11 +215,11 @@ fn keys(fields: &Map<String, Value>) -> Result<Option<ClientKeys>, OAuthError> {
 
 /// Time in ms after which a registration is deleted if no owner has approved the client.
 const UNUSED_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Remaining retention time in ms below which registering the same metadata again extends the retention, and counts
-/// against the quota again.
+/// Remaining time in ms until a registration is deleted, below which registering the same metadata again extends that
+/// time. The extension counts against the quota again.
 const REPLAY_WINDOW_MS: u64 = UNUSED_MS / 2;
-/// Maximum number of bytes that one network may register on one day (UTC). Registrations need no signature, and the
-/// rate limit alone would let one network fill a seventh of a database in a day.
+/// Maximum number of bytes that one network may register on one day (UTC). Registrations need no signature. With the
+/// rate limit alone, one network could fill a seventh of a database in a day.
 pub const MAX_REGISTERED_A_DAY: u64 = 16 << 20;
 
 impl<D: Database, W: Documents, J> Server<'_, D, W, J> {

@@ -21,7 +21,8 @@ const MIN_FRESH_MS: u64 = 5 * 60 * 1_000;
 /// Maximum time for which a document is cached, in ms, so that withdrawn keys are dropped and the table stays small.
 const MAX_FRESH_MS: u64 = 60 * 60 * 1_000;
 
-/// Maximum number of cached documents. Strangers may publish any number; further documents are fetched each time.
+/// Maximum number of cached documents. Strangers may publish any number; once the cache is full, other documents are
+/// fetched for each use.
 const MAX_KEPT: u32 = 500;
 
 /// Domain suffixes of hosts that are private or local to a network, however they resolve (RFC 6761, 6762, 8375, 7686
@@ -43,8 +44,8 @@ const PRIVATE_SUFFIXES: [&str; 14] = [
     "onion",
 ];
 
-/// A URL that the service may fetch: https, with a public host name and a path, and without user information, port or
-/// fragment.
+/// A URL that the service may fetch. The scheme is https, the host name is public, and there is a path, but no user
+/// information, port or fragment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DocumentUrl(Url);
@@ -55,7 +56,7 @@ pub struct DocumentUrl(Url);
 pub struct DocumentUrlError(String);
 
 impl DocumentUrl {
-    /// Returns whether a client id is meant as the URL of a metadata document.
+    /// Returns whether a client id looks like the URL of a metadata document.
     #[must_use]
     pub fn looks_like_one(client_id: &str) -> bool {
         client_id.contains("://")
@@ -127,17 +128,18 @@ pub struct Fetched {
     pub content_type: String,
     /// Value of `max-age` in `Cache-Control`, in seconds; 0 for `no-store` and `no-cache`; `None` without the header.
     pub max_age_s: Option<u64>,
-    /// Body of the response, truncated one byte after [`MAX_DOCUMENT_BYTES`], so that too large bodies are recognised.
+    /// Body of the response, truncated one byte after [`MAX_DOCUMENT_BYTES`], so that a body that is too long is
+    /// recognised.
     pub body: Vec<u8>,
 }
 
-/// A fetch without response, because of the network or a timeout. The text is for the log.
+/// No response to a fetch, because of the network or a timeout. The text is for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct FetchError(pub String);
 
-/// Fetches documents that strangers publish. Implementations follow no redirects, send no credentials, read at most
-/// [`MAX_DOCUMENT_BYTES`] and one byte more, time out after [`FETCH_MS`], and reach no private network.
+/// Fetches documents that strangers publish. Implementations follow no redirects, send no credentials, and reach no
+/// private network. They read at most one byte more than [`MAX_DOCUMENT_BYTES`], and time out after [`FETCH_MS`].
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Documents {
     /// Sends a GET request with an `Accept` header for JSON.
@@ -160,12 +162,12 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
         self.db.fetch(read).await
     }
 
-    /// Fetches a document, and returns it with the time in ms for which it is fresh. The caller must cache it once it
-    /// turns out to be valid.
+    /// Fetches a document, and returns it with the time in ms for which it is fresh. The caller caches it if it turns
+    /// out to be valid.
     ///
     /// # Errors
-    /// `temporarily_unavailable` for a temporary failure: no response, a busy server, or a page that a firewall shows
-    /// to programs. `invalid_client` if there is no such document, or if it is not JSON.
+    /// `temporarily_unavailable` for a temporary failure: no response, a busy server, or a firewall's page in place of
+    /// the document. `invalid_client` if there is no such document, or if it is not JSON.
     pub(super) async fn fetch_document(&self, url: &DocumentUrl) -> Result<(String, u64), OAuthError> {
         let refused = |why: &str| {
             OAuthError::new(

@@ -13,7 +13,7 @@ pub struct OAuthError {
     pub code: ErrorCode,
     /// Message for people. Never repeats any part of the request.
     pub description: String,
-    /// Database error that caused this error, for the log only; `None` if another cause.
+    /// Database error that caused this error, for the log only; `None` if there was another cause.
     #[source]
     pub cause: Option<DatabaseError>,
     /// Number of seconds after which the client may retry (`Retry-After`), for [`ErrorCode::TemporarilyUnavailable`].
@@ -40,7 +40,7 @@ impl OAuthError {
         Self::new(ErrorCode::InvalidClient, description)
     }
 
-    /// Creates the error for any problem with a code or a refresh token. Its text is always the same, so that a thief
+    /// Creates the error for an invalid code or refresh token. Its text is the same for every reason, so that a thief
     /// of a token learns nothing.
     pub(super) fn invalid_grant() -> Self {
         let text = "the code or refresh token is not valid (any more) for this client: sign in again";

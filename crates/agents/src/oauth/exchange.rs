@@ -36,7 +36,7 @@ pub const RETRY_MS: u64 = 60 * 1_000;
 /// Maximum size of an authorization code or a refresh token, in bytes.
 pub(super) const MAX_TOKEN: usize = 256;
 
-/// The credential that a token request presents.
+/// Credential that a token request presents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Exchange {
     Code { code: String, verifier: String, redirect_uri: Option<String> },
@@ -106,8 +106,7 @@ fn verifier(form: &Form) -> Result<String, OAuthError> {
     Ok(verifier.to_owned())
 }
 
-/// Number of times that a grant's tokens were issued (its generation), with the time of the newest issue and the
-/// granted scope.
+/// Generation of a grant: how often its tokens were issued, with the time of the newest issue and the granted scope.
 #[derive(Deserialize)]
 struct Generation {
     generation: u32,
@@ -116,8 +115,8 @@ struct Generation {
 }
 
 impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
-    /// Issues tokens for a token request that came from the network `from`. If the request presents a refresh token
-    /// that was replaced, the grant records when and from where, to be shown to its owner.
+    /// Issues tokens for a token request from the network `from`. If the request presents a refresh token that was
+    /// already replaced, its time and network are recorded in the grant, to be shown to the owner.
     ///
     /// # Errors
     /// `invalid_client` if the client does not authenticate; `invalid_grant` if the code or refresh token is not valid.
@@ -157,7 +156,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(self.tokens(&claims, &newest.ok_or_else(OAuthError::invalid_grant)?))
     }
 
-    /// Authenticates the client and returns the name of the authentication method.
+    /// Authenticates the client, and returns the name of the authentication method that it used.
     async fn authenticate(&self, request: &TokenRequest, claims: &Claims) -> Result<&'static str, OAuthError> {
         if let Some(assertion) = &request.assertion {
             let client = self.client(&request.client_id).await?;
@@ -168,8 +167,8 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(client_auth(request.assertion.is_some()))
     }
 
-    /// Builds the statement that revokes the grant if its code is presented again after it was redeemed, whichever
-    /// client sends it (RFC 6749, section 4.1.2).
+    /// Builds the statement that revokes a grant if its code is presented a second time, by whichever client (RFC 6749,
+    /// section 4.1.2).
     fn revoke_redeemed(&self, claims: &Claims) -> Write {
         sql::write!(
             "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL",

@@ -11,7 +11,7 @@ use sql::{Database, DatabaseError, Read, Write};
 
 use super::{Scope, Server, TokenKind, token::Claims};
 
-/// Minimum time in ms between two updates of a grant's time of last use.
+/// Minimum time in ms between two updates of a grant's last use.
 const USED_EVERY_MS: u64 = 60 * 1_000;
 /// Maximum number of grants in an owner's list.
 const MAX_SHOWN: u32 = 200;
@@ -43,15 +43,15 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         claims.filter(|claims| claims.expires_at_ms > self.now_ms)
     }
 
-    /// Returns the id of the grant of an access token, decoded from the token alone, or `None` if another server issued
-    /// the token or it has expired.
+    /// Returns the id of an access token's grant, decoded from the token without the database. `None` if the token has
+    /// expired or another server issued it.
     #[must_use]
     pub fn grant_named_by(&self, access_token: &str) -> Option<String> {
         Some(self.claims(access_token)?.grant.to_string())
     }
 
-    /// Returns the agent that presents an access token, or `None` if the token was issued by another server or for
-    /// another resource, or is expired or revoked.
+    /// Returns the agent that presents an access token. `None` if the token has expired or was revoked, or if it is for
+    /// another server or resource.
     ///
     /// # Errors
     /// [`DatabaseError`] if the database is unavailable.
@@ -81,8 +81,8 @@ fn session_owner(session: &Token, now_ms: u64) -> Read<Option<String>> {
     sql::read!("SELECT {SESSION_OWNER} WHERE {SESSION_OWNER} IS NOT NULL", session.hash(), now_ms)
 }
 
-/// Returns the agents to which a session's owner has granted access that is not revoked, newest first. `None` if there
-/// is no such session.
+/// Returns the agents to which a session's owner has granted access, newest first, except revoked ones. `None` if the
+/// session does not exist or has expired.
 ///
 /// # Errors
 /// [`DatabaseError`] if the database is unavailable.

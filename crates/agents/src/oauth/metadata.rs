@@ -46,7 +46,8 @@ impl Authority {
     }
 
     /// Returns the value of the header `WWW-Authenticate` (RFC 6750 section 3, RFC 9728 section 5.1). `error` is
-    /// `invalid_token` if a token was sent, `insufficient_scope` with a 403, and `None` if no token was sent.
+    /// `invalid_token` for a 401 to a request with a token, `insufficient_scope` for a 403, and `None` for a request
+    /// without a token.
     #[must_use]
     pub fn www_authenticate(&self, error: Option<&str>) -> String {
         let error = error.map(|error| format!("error=\"{error}\", ")).unwrap_or_default();

@@ -39,8 +39,8 @@ mod races;
 #[cfg(test)]
 mod testing;
 
-/// Identifiers of the authorization server (issuer) and of the resource that it protects. They are byte-identical in
-/// every document, redirect and challenge.
+/// Identifiers of the authorization server (issuer) and of its protected resource. They are byte-identical in every
+/// document, redirect and challenge.
 #[derive(Clone, Debug)]
 pub struct Authority {
     issuer: String,

@@ -17,7 +17,7 @@ use super::{
     authorize::{AuthorizeRefusal, ConsentRequest},
 };
 
-/// Limits per purchase and per day that the form proposes, in ADA, and that a new account gets.
+/// Limits per purchase and per day, in ADA, that the consent form suggests and a new account gets.
 const DEFAULT_LIMITS: (u32, u32) = (10, 30);
 
 fn page(title: &str, script: Option<Asset>, main: &Markup) -> String {

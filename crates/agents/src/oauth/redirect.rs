@@ -9,15 +9,14 @@ use url::{Host, Url};
 /// Maximum length of a redirect URI, in bytes. Real clients use fewer than 200.
 pub const MAX_REDIRECT_URI: usize = 1_024;
 
-/// URI schemes without a domain in their name that are accepted nevertheless, because editors used them before RFC 8252
-/// required a domain.
+/// URI schemes of editors. They are accepted although they contain no domain, because editors used them before RFC 8252
+/// required one.
 const EDITORS: [&str; 3] = ["cursor", "vscode", "vscode-insiders"];
 
 /// A redirect URI in canonical form, without user information and fragment (RFC 6749, section 3.1.2).
 ///
 /// The scheme is https, http to loopback (RFC 8252, section 7.3), or a program's own (section 7.1): a reversed domain,
-/// or one of [`EDITORS`]. Another program may claim such a scheme or the loopback port, so PKCE, which every client
-/// must use, is the protection.
+/// or one of [`EDITORS`]. Because another program may claim such a scheme or loopback port, every client must use PKCE.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RedirectUri {
@@ -69,7 +68,8 @@ impl RedirectUri {
         &self.text
     }
 
-    /// Returns the host and port by which people recognise the recipient, or the scheme if it is a program's own.
+    /// Returns the host and port, by which people recognise the recipient. For a program's own scheme, returns the
+    /// scheme.
     #[must_use]
     pub fn host(&self) -> String {
         if is_private_use(&self.url) {
@@ -79,14 +79,15 @@ impl RedirectUri {
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Returns whether the URI leads to a program on the browser's own machine, where any program could have asked.
+    /// Returns whether the URI leads to a program on the browser's own machine. Any program on that machine could have
+    /// sent the request.
     #[must_use]
     pub fn is_local(&self) -> bool {
         is_loopback(&self.url) || is_private_use(&self.url)
     }
 
-    /// Returns whether this URI matches a registered one: equal, or different only in the port of a loopback address,
-    /// which clients choose when they start (RFC 8252, section 7.3).
+    /// Returns whether this URI matches a registered one. The two must be equal, except that the port of a loopback
+    /// address may differ, because clients choose the port when they start (RFC 8252, section 7.3).
     #[must_use]
     pub fn matches(&self, registered: &Self) -> bool {
         if self.text == registered.text {

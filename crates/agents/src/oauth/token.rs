@@ -17,10 +17,10 @@ use sha2::Sha256;
 
 use super::Authority;
 
-/// Minimum length of the server's secret in bytes, which determines the strength of the MAC.
+/// Minimum length of the server's secret in bytes. The strength of the MAC depends on it.
 pub const MIN_SECRET_BYTES: usize = 32;
-/// Domain separator in the derivation of the token key from the master secret, from which other keys are derived as well.
-/// The suffix `v1` is the version of the token format.
+/// Domain separator for deriving the token key from the master secret, which other keys are derived from as well. The
+/// suffix `v1` is the version of the token format.
 const KEY_DOMAIN: &[u8] = b"surety:oauth:v1";
 const PAYLOAD_BYTES: usize = 28;
 const MAC_BYTES: usize = 32;
@@ -67,15 +67,15 @@ impl Secrets {
         mac
     }
 
-    /// Returns `payload` followed by a MAC. `label` tells for which use it is sealed, so that other uses do not accept
-    /// it.
+    /// Returns `payload` followed by a MAC. `label` names the purpose, so that a value sealed for one purpose is not
+    /// accepted for another.
     pub(super) fn seal(&self, label: &str, issuer: &str, payload: &[u8]) -> Vec<u8> {
         let tag = self.mac(label, issuer, payload).finalize().into_bytes();
         [payload, &tag[..]].concat()
     }
 
-    /// Returns the payload of a value that [`Secrets::seal`] made with the same label and issuer, or `None` for any
-    /// other value.
+    /// Returns the payload of a value that [`Secrets::seal`] made with this label and issuer, or `None` for any other
+    /// value.
     pub(super) fn open<'a>(&self, label: &str, issuer: &str, sealed: &'a [u8]) -> Option<&'a [u8]> {
         let (payload, tag) = sealed.split_at_checked(sealed.len().checked_sub(MAC_BYTES)?)?;
         self.mac(label, issuer, payload).verify_slice(tag).is_ok().then_some(payload)
@@ -100,14 +100,14 @@ impl fmt::Display for GrantId {
     }
 }
 
-/// The kind of a token, which determines its use.
+/// Kind of a token, which determines what the token is accepted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// Authorization code, the first token of a grant.
     Code,
     /// Access token for `/mcp`.
     Access,
-    /// Refresh token, in exchange for which a client gets new tokens.
+    /// Refresh token, which a client exchanges for new tokens.
     Refresh,
 }
 
@@ -138,8 +138,8 @@ impl Claims {
         format!("{}{}", kind.prefix(), BASE64_URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// Decodes a token of this kind, or returns `None` if this server did not make it for this issuer. The token may
-    /// have expired.
+    /// Decodes a token of this kind. Returns `None` if this server did not make it for this issuer. Does not check
+    /// whether it has expired.
     pub(super) fn read(token: &str, kind: TokenKind, authority: &Authority) -> Option<Self> {
         let encoded = token.strip_prefix(kind.prefix())?;
         let mut sealed = [0; PAYLOAD_BYTES + MAC_BYTES];

@@ -6,7 +6,7 @@ use cardano::{
     slots::Millis,
 };
 
-/// Maximum age in ms at which a cached block still counts as the newest block. A new block appears every 20 seconds on
+/// Maximum age in ms at which a cached block may be used as the newest block. A new block appears every 20 seconds on
 /// average.
 pub(super) const RECENT_MS: Millis = 2_000;
 /// Maximum time for which protocol parameters are cached, in ms. They change only with an epoch; the limit bounds how
@@ -20,13 +20,13 @@ const REFUSED_MS: Millis = 30_000;
 /// before its answer.
 const ASKED_MS: Millis = 1_000;
 
-/// The newest block as far as the cache knows it.
+/// Result of looking up the newest block in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Newest {
     Known(Tip),
-    /// Another request has just asked the provider.
+    /// Another request has just asked the provider, but the answer is not cached yet.
     Asked,
-    /// The caller must ask the provider.
+    /// The block is not cached, so the caller must ask the provider.
     Unknown,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Updates, from an answer's status, whether the provider serves our project.
+    /// Updates whether the provider serves our project, from the status of its answer.
     pub(super) fn answered(&mut self, status: u16, now: Millis) {
         self.refused = refusal(status).map(|error| (error, now));
     }

@@ -11,7 +11,8 @@ use crate::{
     view::{PurchaseRequest, RequestStatus},
 };
 
-/// Renders the page of a purchase request. `None` stands for a request that has expired or belongs to another account.
+/// Renders the page of a purchase request. `None` stands for a request that has expired or that belongs to another
+/// account.
 #[must_use]
 pub fn page(asked: Option<&PurchaseRequest>) -> String {
     let main = html! {

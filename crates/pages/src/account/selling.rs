@@ -21,7 +21,7 @@ fn action_button(action: &str, words: &str, listing: &Listing) -> Markup {
     }
 }
 
-/// The form that edits a listing: what is left as it was is not sent.
+/// Renders the form that edits a listing. The form sends only the fields that were changed.
 fn edit(listing: &Listing) -> Markup {
     let id = |name: &str| format!("{name}-{}", listing.id);
     let price = listing.price_lovelace.display_tada();

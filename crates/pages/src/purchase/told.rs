@@ -16,8 +16,8 @@ pub struct Told {
     pub what: &'static str,
     /// One or two sentences below the headline.
     pub how: Markup,
-    /// Time from which the description is different even without an event on the chain, POSIX ms; `None` if there is no
-    /// such time.
+    /// Time in POSIX ms from which the description changes even without an event on the chain; `None` if no such change
+    /// is due.
     pub changes: Option<u64>,
     /// Action that the buyer may want to take now; `None` if there is none.
     pub action: Option<Offer>,
@@ -72,7 +72,7 @@ pub fn standing(purchase: &Purchase) -> &'static str {
     }
 }
 
-/// Returns the stylesheet's class for a purchase's status: a lost dispute does not look like a sale that went well.
+/// Returns the CSS class for a purchase's status, so that a lost dispute looks different from a sale that went well.
 pub fn tone(purchase: &Purchase) -> &'static str {
     match ruling(purchase) {
         Some((Ruling::ForSeller, _)) => Status::Disputed.name(),
@@ -80,15 +80,15 @@ pub fn tone(purchase: &Purchase) -> &'static str {
     }
 }
 
-/// Returns whether the buyer may read the content again: a block includes the proof of delivery, or an ending that paid
-/// the seller, and the money did not go back to the buyer.
+/// Returns whether the buyer may read the content again. `true` for an instant purchase, and for a protected one once a
+/// block includes the proof of delivery or a payout to the seller. `false` after a refund.
 pub fn is_readable(purchase: &Purchase) -> bool {
     let proven =
         |event: &Event| matches!(event.status.as_str(), "ResultSubmitted" | "Disputed" | "withdrawn" | "closed");
     purchase.status != Status::Refunded && (purchase.escrow.is_none() || purchase.events.iter().any(proven))
 }
 
-/// Describes a purchase's state to its buyer. `now` is the time with which escrow deadlines are compared, POSIX ms.
+/// Describes a purchase's state to its buyer. `now` is the time in POSIX ms that escrow deadlines are compared with.
 pub fn tell(purchase: &Purchase, now: u64) -> Told {
     let told = |what, how| Told { what, how, changes: None, action: None };
     let Some(deadlines) = deadlines(purchase) else {
