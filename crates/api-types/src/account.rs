@@ -22,8 +22,8 @@ pub struct ChallengeRequest {
     /// Address in bech32, or in hexadecimal as CIP-30 wallets return it.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub address: String,
-    /// Further addresses of the same wallet, in any order. If `address` has no account but one of these has, the
-    /// challenge is for the oldest such account; `owner` in the answer names its address.
+    /// Further addresses of the same wallet, in any order. If `address` has no account, the challenge is for the oldest
+    /// account among these addresses. The answer's `owner` names the account's address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 20)))]
     pub others: Vec<String>,
@@ -120,7 +120,7 @@ pub struct Limits {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentRules {
-    /// `true` if agents may buy with protection only.
+    /// `true` if agents may buy only with buyer protection.
     #[serde(default, skip_serializing_if = "is_default")]
     pub protected_only: bool,
     /// Minimum reputation of sellers from whom agents may buy.
@@ -156,7 +156,7 @@ pub struct Me {
     /// The account's reputation as a seller; absent until it has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
-    /// Numbers of the seller's disputes that an arbiter has decided; absent until there is one.
+    /// Counts of the seller's disputes that an arbiter has decided; absent until one is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disputes: Option<Disputes>,
 }
@@ -171,7 +171,7 @@ pub struct SellerFigures {
     /// The seller's reputation; absent until the seller has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
-    /// Numbers of the seller's disputes that an arbiter has decided; absent until there is one.
+    /// Counts of the seller's disputes that an arbiter has decided; absent until one is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disputes: Option<Disputes>,
 }
@@ -216,16 +216,16 @@ pub struct NewLimits {
     /// Maximum amount per UTC day; at least `maxPerPaymentAda`.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_DAILY_BUDGET_ADA)))]
     pub daily_budget_ada: u32,
-    /// Price above which agents' purchases need the owner's approval. 0 asks for every purchase, 100 never asks.
-    /// Absent: the setting stays unchanged.
+    /// Price above which agents' purchases need the owner's approval. With 0, every purchase needs it. With 100, none
+    /// does, because no purchase may cost more. Absent: the setting stays unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = MAX_PER_PAYMENT_ADA)))]
     pub ask_above_ada: Option<u32>,
-    /// `true` to let agents buy with protection only; absent: the setting stays unchanged.
+    /// `true` to let agents buy only with buyer protection. Absent: the setting stays unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protected_only: Option<bool>,
-    /// Minimum reputation of sellers from whom agents may buy. 0 allows every seller; above, also sellers without a
-    /// reputation are excluded. Absent: the setting stays unchanged.
+    /// Minimum reputation of sellers from whom agents may buy. 0 allows every seller. A higher minimum also excludes
+    /// sellers without a reputation. Absent: the setting stays unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = MAX_REPUTATION)))]
     pub min_reputation: Option<u32>,

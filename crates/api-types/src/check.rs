@@ -19,8 +19,8 @@ pub fn exactly<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String
     }
 }
 
-/// Parses each text with [`exactly`], and checks that at least one of them has each field of the type, nested fields
-/// included. A field that the writer of the texts never sends is thus found.
+/// Parses each text with [`exactly`]. Checks that each field of the type, including nested fields, occurs in at least
+/// one of the texts. This finds fields that the code which writes the texts never sends.
 ///
 /// # Errors
 /// Returns the path of a missing field, or the error of [`exactly`].
@@ -44,7 +44,7 @@ pub fn fields<'de, T: Deserialize<'de>>() -> BTreeSet<&'static str> {
     names.iter().copied().collect()
 }
 
-/// The paths of a type's fields, and whether a text contained each.
+/// The paths of a type's fields. The value is `true` if one of the texts contains the field.
 #[derive(Default)]
 struct Found {
     seen: BTreeMap<String, bool>,

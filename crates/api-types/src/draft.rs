@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::{DeliveryMode, EscrowDeadlines, PurchaseStatus, text::Millis, text::OptionalMillis};
 
-/// A request to draft a payment: the wallet's state as CIP-30 methods return it, and the delivery mode to pay for.
+/// A request to draft a payment, with the delivery mode and the wallet's state as CIP-30 methods return it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -72,7 +72,7 @@ pub struct PaymentSummary {
     pub pay_to: String,
     /// Amount that the recipient gets, including a protected purchase's collateral.
     pub locked_lovelace: Lovelace,
-    /// Part of the locked amount that the buyer gets back however the purchase ends.
+    /// Part of the locked amount that the buyer gets back in every case.
     pub collateral_lovelace: Lovelace,
     /// Network fee.
     pub fee_lovelace: Lovelace,
@@ -92,8 +92,8 @@ pub struct PaymentSummary {
     pub deadlines: Option<EscrowDeadlines>,
 }
 
-/// A request to draft an action on a protected purchase, with the wallet's state as for a payment. Without an action,
-/// the answer lists the possible actions.
+/// A request to draft an action on a protected purchase, with the wallet's state as CIP-30 methods return it. If the
+/// request names no action, the answer lists the possible actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -101,16 +101,16 @@ pub struct NewActionDraft {
     /// Name of the action to draft, from the list of possible actions. Absent: the answer is the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// Result of the wallet's `getChangeAddress()`, as for a payment.
+    /// Result of the wallet's `getChangeAddress()`, in hexadecimal or bech32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_address: Option<String>,
-    /// Results of the wallet's `getUtxos()`, as for a payment.
+    /// Results of the wallet's `getUtxos()`, each CBOR in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utxos: Option<Vec<String>>,
-    /// Results of the wallet's `getCollateral()`, as for a payment.
+    /// Results of the wallet's `getCollateral()`, each CBOR in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collateral: Option<Vec<String>>,
-    /// Results of the wallet's `getUsedAddresses()`, as for a payment.
+    /// Results of the wallet's `getUsedAddresses()`, in hexadecimal or bech32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<String>>,
 }
@@ -207,7 +207,8 @@ pub struct NewBuyerAction {
     pub action: BuyerAction,
 }
 
-/// A buyer's action that was submitted. The purchase shows it once a block includes the transaction.
+/// A buyer's action whose transaction was submitted. The purchase shows the action once a block includes the
+/// transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SubmittedAction {

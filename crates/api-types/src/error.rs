@@ -65,7 +65,7 @@ pub enum ErrorCode {
     InvalidAddress,
     /// No route has this path.
     UnknownPath,
-    /// The path exists, but not for this method.
+    /// The path exists, but does not support this HTTP method.
     MethodNotAllowed,
     // Offers.
     /// The price is below the minimum for the listing's delivery modes.
@@ -74,7 +74,7 @@ pub enum ErrorCode {
     RevealsContent,
     /// The seller has reached the maximum number of listings or total size of contents.
     QuotaExceeded,
-    /// Too many listings were created, or agents connected, today.
+    /// The number of listings created today, or of agents connected today, has reached its limit.
     DailyQuotaExceeded,
     /// The proof that created a listing was sent again with a different offer.
     ProofReused,
@@ -83,7 +83,8 @@ pub enum ErrorCode {
     NotSignedIn,
     /// The bearer token is missing or invalid.
     InvalidToken,
-    /// `X-Service-Proof` or `SIGN-IN-WITH-X` is malformed or for something else, or its signature is invalid.
+    /// The header `X-Service-Proof` or `SIGN-IN-WITH-X` is malformed, was signed for another purpose, or has an invalid
+    /// signature.
     InvalidProof,
     /// `X-Service-Proof` or the challenge in `SIGN-IN-WITH-X` is older than 5 minutes.
     ProofExpired,
@@ -123,7 +124,7 @@ pub enum ErrorCode {
     PaymentPublic,
     /// The payer has too many payments whose outcome is not known yet.
     PayerUnresolved,
-    /// An earlier payment for the same listing may still be included.
+    /// An earlier payment for the same listing may still be included in a block.
     EarlierPaymentUnresolved,
     /// The payment identifier belongs to another payment.
     PaymentIdentifierTaken,
@@ -133,7 +134,7 @@ pub enum ErrorCode {
     Refundable,
     /// This address has not bought the listing.
     NotOwned,
-    /// The listing is not sold in this mode.
+    /// The listing is not sold in this delivery mode.
     NotOffered,
     /// The seller has changed the price.
     PriceChanged,
@@ -145,9 +146,9 @@ pub enum ErrorCode {
     OverDailyLimit,
     /// The agent's owner must approve the purchase first.
     ApprovalNeeded,
-    /// The owner has paused all agents, which only the owner can end.
+    /// The owner has paused all agents. Only the owner can end the pause.
     AgentsPaused,
-    /// The owner lets agents buy only with protection.
+    /// The owner lets agents buy only with buyer protection.
     ProtectedOnly,
     /// The owner lets agents buy only from sellers with a higher reputation.
     ReputationTooLow,
@@ -165,7 +166,7 @@ pub enum ErrorCode {
     NoCollateral,
     /// An output of the wallet does not exist on this network, or is spent.
     OutputNotFound,
-    /// No transaction can be built from these outputs.
+    /// No transaction can be built from the wallet's outputs.
     CannotBuild,
     /// The account has no owner's address to which its balance could be withdrawn.
     NoOwner,
@@ -193,7 +194,7 @@ pub enum ErrorCode {
     TooManyLookups,
     /// Protected purchases are paused while the service catches up with the chain.
     ProtectedPaused,
-    /// The database is almost full, so it stores nothing that is not paid for.
+    /// The database is almost full, so requests that store data free of charge are refused.
     StorageFull,
     /// A part of the service does not answer.
     Unavailable,

@@ -63,7 +63,7 @@ impl EventKind {
 pub enum PurchaseRole {
     /// The account sells the listing.
     Seller,
-    /// The account's Surety balance, or the wallet that it signs in with, paid.
+    /// The account paid, from its Surety balance or from the wallet that it signs in with.
     Buyer,
 }
 
@@ -72,7 +72,7 @@ pub enum PurchaseRole {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
-    /// Id of the event. A webhook gets it as `webhook-id`, the same each time that the event is sent.
+    /// Id of the event. Webhooks get it in the header `webhook-id`. It does not change when the event is sent again.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^evt_[0-9a-f]{32}$")))]
     pub id: String,
     /// Kind of the event.
@@ -96,7 +96,8 @@ pub struct Event {
     /// Transaction that the event reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tx_hash: Option<TxHash>,
-    /// The seller's share for the seller, the price for the buyer, or the price that is to be approved.
+    /// Amount of the event: the seller's share if the account is the seller, the price if it is the buyer, or the price
+    /// to be approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount_lovelace: Option<Lovelace>,
     /// Id of the purchase request that waits for approval.
@@ -108,7 +109,7 @@ pub struct Event {
     /// Name that the agent's client gave itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
-    /// Id of the event that is no longer true, in an event `rolled_back`.
+    /// In an event `rolled_back`, the id of the event that is no longer true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<String>,
     /// Id of the event `rolled_back` that says that this event is no longer true; absent as long as it is true.
@@ -117,7 +118,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Returns the event in a sentence for people, with the texts of sellers and agents as they are.
+    /// Returns the event as a sentence for people. Texts of sellers and agents in it are not escaped.
     #[must_use]
     pub fn words(&self) -> String {
         let title = self.title.as_deref().unwrap_or("a listing");

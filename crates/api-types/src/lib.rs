@@ -48,7 +48,7 @@ pub const NETWORK: Network = Network::Preprod;
 /// Conversion between slots and time on [`NETWORK`].
 pub const SLOTS: SlotConfig = NETWORK.slots();
 
-/// The answer of `GET /health`: the service runs, for this network.
+/// The answer of `GET /health`, which shows that the service runs, and on which network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Health {

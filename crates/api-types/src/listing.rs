@@ -116,7 +116,7 @@ pub struct SellerReputation {
     pub basis: u64,
 }
 
-/// Numbers of a seller's disputes that an arbiter has decided.
+/// Counts of a seller's disputes that an arbiter has decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Disputes {
@@ -246,7 +246,7 @@ pub struct Creator {
     /// Reputation; absent until the seller has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
-    /// Numbers of the seller's disputes that an arbiter has decided; absent until there is one.
+    /// Counts of the seller's disputes that an arbiter has decided; absent until one is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disputes: Option<Disputes>,
 }

@@ -23,7 +23,8 @@ use crate::{CATEGORIES, Category};
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchListings {
-    /// Words in title or description. The last word may be a prefix, of which at most eight letters are compared.
+    /// Words in the title or description. The last word may be incomplete. Of an incomplete word, the first eight
+    /// letters are compared.
     #[cfg_attr(feature = "schema", schemars(length(max = 200)))]
     pub query: Option<String>,
     /// Restricts the search to listings in this category.
@@ -156,7 +157,7 @@ pub struct FoundListings {
     /// Cursor of the next page: pass it as `cursor` with the same arguments. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How the listings match the words; absent if they have all of them.
+    /// How the listings match the words; absent if each listing has all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<Matched>,
     /// Suggested next step, if not all words were found.
@@ -183,13 +184,13 @@ pub struct ShownListing {
     pub next: Option<String>,
 }
 
-/// Addresses of a purchase's pages.
+/// URLs of the pages about a purchase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Links {
-    /// The purchase at this service.
+    /// URL of the purchase's page at this service.
     pub purchase: String,
-    /// The transaction in a public explorer.
+    /// URL of the transaction's page in a public explorer.
     pub transaction: String,
 }
 

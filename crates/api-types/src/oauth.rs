@@ -15,7 +15,7 @@ pub const MAX_CLIENT_NAME: usize = 100;
 
 macro_rules! scopes {
     ($($(#[$may:meta])* $scope:ident $name:literal;)+) => {
-        /// Permissions of an agent (RFC 6749, section 3.3), declared in descending order.
+        /// Permissions of an agent (RFC 6749, section 3.3), from the widest to the narrowest.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(JsonSchema))]
         pub enum Scope {
@@ -200,16 +200,16 @@ pub struct Approval {
     /// Maximum amount per UTC day.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = crate::MAX_DAILY_BUDGET_ADA)))]
     pub daily_budget_ada: u32,
-    /// Price above which agents' purchases need the owner's approval. 0 asks for every purchase, 100 never asks.
-    /// Absent: the setting stays unchanged.
+    /// Price above which agents' purchases need the owner's approval. With 0, every purchase needs it. With 100, none
+    /// does, because no purchase may cost more. Absent: the setting stays unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = crate::MAX_PER_PAYMENT_ADA)))]
     pub ask_above_ada: Option<u32>,
-    /// `true` to let agents buy with protection only; absent: the setting stays unchanged.
+    /// `true` to let agents buy only with buyer protection. Absent: the setting stays unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protected_only: Option<bool>,
-    /// Minimum reputation of sellers from whom agents may buy. 0 allows every seller; above, also sellers without a
-    /// reputation are excluded. Absent: the setting stays unchanged.
+    /// Minimum reputation of sellers from whom agents may buy. 0 allows every seller. A higher minimum also excludes
+    /// sellers without a reputation. Absent: the setting stays unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = crate::MAX_REPUTATION)))]
     pub min_reputation: Option<u32>,

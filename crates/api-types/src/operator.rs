@@ -59,7 +59,7 @@ pub struct LastTick {
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
-    /// Notes of the tick, each about a step that failed and will be retried.
+    /// Notes of the tick. Each describes a step that failed and will be retried.
     pub notes: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ pub struct OpenDeadline {
     /// Id of the purchase.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub purchase: TxHash,
-    /// Status of the purchase, which tells for which step the deadline is.
+    /// Status of the purchase. It tells which step must be taken before the deadline.
     pub status: PurchaseStatus,
     /// Time of the deadline, POSIX ms.
     #[serde(with = "Millis")]
@@ -122,6 +122,6 @@ pub struct ProviderCalls {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Restoring {
-    /// Number of wallets whose transactions have yet to be read. None of these wallets pays before.
+    /// Number of wallets whose transactions have yet to be read. Until then, these wallets make no payments.
     pub wallets_left: u64,
 }

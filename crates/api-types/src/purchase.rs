@@ -193,7 +193,7 @@ impl From<escrow::Deadlines> for EscrowDeadlines {
 pub struct Escrow {
     /// Address of the contract, bech32.
     pub address: String,
-    /// Hash in the escrow that commits it to the listing.
+    /// Hash in the escrow's datum that commits the escrow to the listing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_hash: Option<ContentHash>,
     /// SHA-256 of the lock's id and the delivered content; absent until the seller has submitted it.

@@ -57,7 +57,7 @@ pub struct ResourceInfo {
     pub tags: Vec<String>,
 }
 
-/// A way to pay. Parsed as a closed object, including `extra`. A network's alias is accepted.
+/// A way to pay. Unknown fields are rejected, also in `extra`. An alias of the network's name is accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
@@ -80,7 +80,7 @@ pub struct PaymentRequirements<E = Extra> {
     /// Address to pay to, in bech32.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^addr_test1[a-z0-9]+$")))]
     pub pay_to: String,
-    /// Maximum number of seconds that a payment may take. Limits the transaction's TTL.
+    /// Maximum number of seconds from now until the end of the transaction's validity.
     pub max_timeout_seconds: u32,
     /// Details of the transfer method.
     #[serde(default)]
