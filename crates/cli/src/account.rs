@@ -19,7 +19,7 @@ use crate::{
 };
 
 const SESSION: &str = "session.json";
-/// Maximum number of the wallet's other addresses that a sign-in may name, in addition to its first one.
+/// Maximum number of the wallet's addresses that a sign-in may send in addition to the first.
 const MAX_OTHERS: usize = 20;
 
 /// Limits for purchases from the Surety balance. A limit that is not given stays as it is.
@@ -65,8 +65,8 @@ struct SignedIn {
     session: Session,
 }
 
-/// Signs in with the wallet: signs the service's challenge with the key of the address under which the service knows
-/// the account, which may be any address of the wallet.
+/// Signs in with the wallet. Any address of the wallet may be the one that the service knows; the key of this address
+/// signs the service's challenge.
 pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
     let keys = shop.home.keys()?;
     let address = keys.address();
@@ -131,7 +131,7 @@ pub fn purchases(shop: &Shop) -> Result<(), Failure> {
     shop.tell.result(&json!(me.purchases), &words)
 }
 
-/// Changes the limits that were given as arguments, and prints all limits.
+/// Changes the limits that the arguments give, and prints all limits.
 pub fn limits(shop: &Shop, arguments: &LimitsArguments) -> Result<(), Failure> {
     let LimitsArguments { per_purchase, per_day, ask_above, protected_only, min_reputation } = *arguments;
     let now: Me = ask(shop, "GET", "/me", None)?.json()?;

@@ -39,11 +39,10 @@ const WAIT_SECONDS: u64 = 240;
 const MAX_TRIES: u32 = 3;
 /// Maximum time to wait for another party's transaction, in seconds.
 const MOVE_SECONDS: u32 = 90;
-/// Maximum number of transactions to follow from an escrow's lock to its current output.
+/// Maximum number of transactions to follow from the lock of an escrow to the escrow's current output.
 const MAX_STEPS: usize = 32;
 
-/// Returns the name of the command for a buyer's action, and the message that is shown once a block includes the
-/// action.
+/// Returns the name of the command for a buyer's action, and the message to show once a block includes the action.
 const fn told(action: BuyerAction) -> (&'static str, &'static str) {
     match action {
         BuyerAction::RequestRefund => ("request-refund", "the money is asked back"),
@@ -141,7 +140,7 @@ impl PurchaseArgument {
         Ok(Payment::of_purchase(shop, id)?.ok_or_else(unknown)?.listing.id)
     }
 
-    /// Checks that the escrow is one for the listing that the user named, by the hash in its datum. The service chose the
+    /// Checks, by the hash in its datum, that the escrow is for the listing that the user named. The service chose the
     /// escrow, and may be wrong or dishonest.
     fn must_be_of(&self, escrow: &Escrow, shop: &Shop) -> Result<(), Failure> {
         let Named::Listing(listing) = &self.purchase else { return Ok(()) };
@@ -292,8 +291,8 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: BuyerAction) -> Resul
     Err(Failure::Unreachable("the escrow keeps changing: try again".into()))
 }
 
-/// Checks that an action has the effect that the user expects of the command. In the contract one action requests a
-/// refund: it opens a dispute if the seller has already posted the proof of delivery.
+/// Checks that the action will do what the user expects of the command. The contract has one action for both a refund
+/// and a dispute: it opens a dispute if the seller has already posted the proof of delivery.
 fn must_fit(what: BuyerAction, escrow: &Escrow, id: &TxHash) -> Result<(), Failure> {
     match (what, escrow.datum.has_result()) {
         (BuyerAction::RequestRefund, true) => Err(Failure::Refused(format!(
@@ -331,7 +330,8 @@ fn attempt(shop: &Shop, id: &TxHash, (what, escrow): (Action, &Escrow), keys: &K
     Ok(tx.id)
 }
 
-/// Returns the current output of the escrow behind this wallet's purchase. Reads the chain rather than the service.
+/// Returns the current output of the escrow of this wallet's purchase, read from the chain rather than from the
+/// service.
 fn current(shop: &Shop, purchase: &TxHash, keys: &Keys) -> Result<Escrow, Failure> {
     let unknown = || Failure::Refused(format!("{purchase} is not in a block yet: try again in a minute"));
     let is_mine = |escrow: &Escrow| {
@@ -359,7 +359,7 @@ fn made(shop: &Shop, tx: &TxHash) -> Result<Option<Vec<Utxo>>, Failure> {
     Ok(outputs.map(|outputs| outputs.into_iter().map(|output| output.utxo).collect()))
 }
 
-/// Checks that the contract already permits the buyer's action, rather than only at a later time.
+/// Returns an error if the contract permits the buyer's action only at a later time.
 fn not_early(escrow: &Escrow, what: Action, now: Millis) -> Result<(), Failure> {
     let Some(Timing::Early(opens)) = escrow.datum.window(what).map(|window| window.timing(now, 0)) else {
         return Ok(());
@@ -375,8 +375,8 @@ fn not_early(escrow: &Escrow, what: Action, now: Millis) -> Result<(), Failure> 
     )))
 }
 
-/// Waits for another transaction to spend the escrow, and returns whether one did. Returns `false` at once if the
-/// contract does not permit this action now.
+/// Waits for another transaction to spend the escrow, and returns whether one did. If the contract does not permit the
+/// action now, returns `false` without waiting.
 fn is_superseded(shop: &Shop, escrow: &Escrow, what: Action) -> Result<bool, Failure> {
     let now = shop.chain.clock()?;
     if escrow.datum.window(what).is_none_or(|window| window.timing(now, 0) != Timing::Open) {

@@ -179,8 +179,7 @@ fn tell(shop: &Shop, made: &SignedDraft, listing: &Listing, (address, now): (&Ad
     }
 }
 
-/// Reads the escrow contract's blueprint from the file `contract`, or returns this repository's blueprint if there is
-/// no such argument.
+/// Reads the escrow contract's blueprint from the file `contract`. Without a file, returns this repository's blueprint.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read or is not a blueprint.
@@ -192,8 +191,8 @@ pub fn blueprint(contract: Option<&PathBuf>) -> Result<Blueprint, Failure> {
     blueprint.map_err(|error| Failure::Usage(format!("--contract: {error}")))
 }
 
-/// Builds the value of the `PAYMENT-SIGNATURE` header: the draft's payload with the signed transaction, and the salt of
-/// its request commitment if it has one.
+/// Builds the value of the `PAYMENT-SIGNATURE` header from the draft's payload, the signed transaction, and the salt of
+/// the request commitment if there is one.
 ///
 /// # Errors
 /// Returns an error if the header is too long to be stored or sent.

@@ -20,12 +20,12 @@ use crate::{
 
 const LOCAL: &str = "http://127.0.0.1:8990/api/v0";
 const PREPROD: &str = "https://cardano-preprod.blockfrost.io/api/v0";
-/// Number of hexadecimal digits of a policy id, with which an asset's unit begins.
+/// Number of hexadecimal digits of a policy id, the first part of an asset's unit.
 const POLICY_HEX: usize = 56;
-/// Maximum number of the wallet's outputs to send to the service, which reads no more than that.
+/// Maximum number of the wallet's outputs to send to the service. The service reads no more.
 const MAX_SENT: usize = 500;
 
-/// A client of the provider from which the wallet reads the chain.
+/// Client of the provider from which this program reads the chain.
 pub struct ChainClient {
     pub provider: Provider,
     local: bool,
@@ -62,8 +62,8 @@ impl ChainClient {
     /// Returns the base URL of the local ledger, which has a faucet.
     ///
     /// # Errors
-    /// Returns an error if the provider is not on this machine. The message names `wallet`, for use with the faucet of
-    /// preprod.
+    /// Returns an error if the provider is not on this machine. Its message names the address `wallet`, to which
+    /// preprod's faucet can send test ADA instead.
     pub fn local_ledger(&self, wallet: &Address) -> Result<&str, Failure> {
         let ledger = self.provider.base().strip_suffix("/api/v0").filter(|_| self.local);
         ledger.ok_or_else(|| {
@@ -73,8 +73,8 @@ impl ChainClient {
         })
     }
 
-    /// Returns the unspent outputs at all addresses of the wallet, largest first, except those that carry a reference
-    /// script. Outputs with a datum are included, because the contract pays awards in outputs with a datum.
+    /// Returns the unspent outputs at all addresses of the wallet, largest first, except those with a reference script.
+    /// Outputs with a datum are included, because the contract pays awards in such outputs.
     ///
     /// # Errors
     /// Returns an error if the provider does not answer.
@@ -88,7 +88,7 @@ impl ChainClient {
         Ok(utxos)
     }
 
-    /// Returns the unspent outputs at one address, except those that carry a reference script.
+    /// Returns the unspent outputs at one address, except those with a reference script.
     ///
     /// # Errors
     /// Returns an error if the provider does not answer.
@@ -107,7 +107,7 @@ impl ChainClient {
         Ok(self.provider.transaction(tx)?.map(|cbor| (cbor, block)))
     }
 
-    /// Returns the time by which validity intervals are computed, in POSIX ms: the later of the wall clock and the
+    /// Returns the time in POSIX ms from which validity intervals are computed: the later of the wall clock and the
     /// newest block's time.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl ChainClient {
     }
 }
 
-/// Encodes outputs in the form in which CIP-30's `getUtxos` returns them: hexadecimal CBOR of `[input, output]`.
+/// Encodes outputs as CIP-30's `getUtxos` returns them: hexadecimal CBOR of `[input, output]`.
 ///
 /// # Errors
 /// Returns an error if an output cannot be encoded.

@@ -48,8 +48,8 @@ struct Deployment {
 /// Runs all probes on the deployment at `url`, and prints their results.
 ///
 /// # Errors
-/// Returns an error if the URL is invalid or the deployment does not answer, and one with exit code 1 if a probe
-/// failed.
+/// Returns an error with exit code 1 if a probe failed. Returns another error if the URL is invalid or the deployment
+/// does not answer.
 pub fn run(url: &str, tell: &Tell) -> Result<(), Failure> {
     let service = Service::at(url)?;
     let listings: Vec<api_types::Listing> = service.get("/listings?limit=1")?;
@@ -87,7 +87,7 @@ fn ensure(holds: bool, otherwise: &str) -> Finding {
     if holds { Ok(()) } else { Err(otherwise.to_owned()) }
 }
 
-/// Prefixes an error with the part of the request that it is about.
+/// Adds the name of the affected part of the request to an error.
 fn about<T>(what: &str, found: Result<T, String>) -> Result<T, String> {
     found.map_err(|reason| format!("{what}: {reason}"))
 }

@@ -1,4 +1,4 @@
-//! `surety events`: what the signed-in account is notified of.
+//! `surety events`: prints the events that the signed-in account is notified of.
 
 use api_types::Event;
 use clap::Args;
@@ -38,7 +38,8 @@ pub fn run(shop: &Shop, arguments: &EventsArguments) -> Result<(), Failure> {
     shop.tell.result(&json!(events), &words)
 }
 
-/// Returns the path of the next page from a `Link` header, `None` if it names another list.
+/// Extracts the path of the next page from a `Link` header. Returns `None` if the link leads to anything but the list
+/// of events.
 fn following(link: &str) -> Option<String> {
     let address = link.strip_prefix('<')?.split_once('>')?.0;
     let cursor = address.split_once("/me/events?cursor=")?.1;

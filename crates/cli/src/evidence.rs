@@ -1,4 +1,5 @@
-//! `surety evidence` and `surety verify`: a file with which anyone can check a purchase without trusting the service.
+//! `surety evidence` and `surety verify`: write and verify a file with which anyone can check a purchase without
+//! trusting the service.
 //!
 //! ```text
 //! service (public routes) ──> its signed statement, the contract ┐
@@ -132,8 +133,8 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
     shop.tell.result(&file, &format!("{file:#}"))
 }
 
-/// Parses the service's statement about a purchase. Returns the JWS and its payload. The signature is not checked here,
-/// but together with the whole file.
+/// Parses the service's statement about a purchase. Returns the JWS and its payload. Does not check the signature,
+/// because the evidence is verified as a whole later.
 fn statement(body: Vec<u8>) -> Result<(String, PurchaseStatement), Failure> {
     let unreadable = || Failure::Refused("the service's statement is not in the documented form".into());
     let jws = String::from_utf8(body).map_err(|_| unreadable())?;
@@ -147,8 +148,8 @@ fn published(shop: &Shop) -> Result<Vec<ServiceKey>, Failure> {
     Ok(ServiceKey::published(&shop.service.get("/.well-known/did.json")?))
 }
 
-/// Collects the facts of a purchase from the service's statement and the chain. The status and datum of each step are
-/// left empty; the caller derives them from the transactions.
+/// Collects the facts of a purchase from the service's statement and the chain. Leaves the status and the datum of each
+/// step empty. The caller derives them from the transactions.
 fn evidence(shop: &Shop, jws: String, said: &PurchaseStatement) -> Result<Evidence, Failure> {
     let PurchaseStatement { service, listing, purchase, .. } = said;
     let step = |(tx_hash, at): (TxHash, Millis)| {
@@ -192,7 +193,7 @@ fn offered(shop: &Shop, listing: &str) -> Result<PaymentRequirements, Failure> {
     offered.ok_or_else(|| refused("no protected sale of it is offered now".into()))
 }
 
-/// Rebuilds the quote under which an escrow was locked: takes any current offer of the listing, and replaces its terms
+/// Rebuilds the quote under which an escrow was locked. Takes any current offer of the listing, and replaces its terms
 /// and signature with those in the datum of the lock.
 fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentRequirements, Failure> {
     let extra = offered.extra.escrow().ok_or_else(|| refused("it has no escrow".into()))?;
@@ -228,13 +229,13 @@ fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentReq
     Ok(PaymentRequirements { extra: Extra::Escrow(Box::new(extra)), ..offered })
 }
 
-/// Results of the checks that the arbiter makes of the content. `None` if no content was given, or if nobody proves the
-/// hash to compare it with.
+/// Results of the two comparisons that an arbiter makes with the delivered content. A result is `None` if no content
+/// was given, or if nobody proves the hash to compare it with.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ContentChecks {
     output_matches_listing: Option<bool>,
-    /// `true` if the content is the one whose hash the seller posted on the chain. `None` for an instant purchase, and
+    /// `true` if the content has the hash that the seller posted on the chain. `None` for an instant purchase, and
     /// before the seller has posted a result.
     output_is_what_seller_posted: Option<bool>,
 }
@@ -242,7 +243,8 @@ struct ContentChecks {
 /// Checks an evidence file, and prints for each part who proves it.
 ///
 /// # Errors
-/// Returns an error that names the first part that contradicts another, or else one that lists the parts without proof.
+/// Returns an error that names the first contradiction between parts of the file. If there is none, returns an error
+/// that lists the parts without proof, if any.
 pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
     // Large enough for twenty transactions of the maximum size in hexadecimal.
     let file = read_file(&arguments.file)?;
@@ -286,8 +288,8 @@ pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
     Err(Failure::Unproven(format!("nobody proves {}{ways}", claims.join(", "))))
 }
 
-/// Returns the trusted public keys of the service that the file names: the key given on the command line, or those that
-/// the service publishes. The inner error says why no key can be trusted.
+/// Returns the trusted public keys of the service named in the file: the key given on the command line, or else the
+/// keys that the service publishes. The inner error says why no key can be trusted.
 fn keys(shop: &Shop, arguments: &VerifyArguments, service: &str) -> Result<Result<Vec<ServiceKey>, String>, Failure> {
     if let Some(key) = &arguments.service_key {
         let key = ServiceKey::pinned(key).map_err(|why| Failure::Usage(format!("--service-key: {why}")))?;
@@ -320,8 +322,8 @@ fn content_checks(evidence: &Evidence, shown: &Shown, proofs: &Proofs, content: 
     ContentChecks { output_matches_listing: listed, output_is_what_seller_posted: posted }
 }
 
-/// Checks that the chain includes each transaction of the file with the same bytes and at the same time, and that the
-/// file leaves out no transaction of the escrow.
+/// Checks that the chain includes each transaction of the file with the same bytes and at the same time, and that no
+/// transaction of the escrow is missing in the file.
 fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Result<(), Failure> {
     chain.must_be_preprod()?;
     for (index, step) in evidence.steps.iter().enumerate() {
@@ -338,8 +340,8 @@ fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Resul
     }
 }
 
-/// Formats the result of the verification for people: the fields grouped by their strongest proof, those without proof
-/// last.
+/// Formats the result of the verification for people. The fields are grouped by their strongest proof; those without
+/// proof come last.
 fn words(service: &str, proofs: &Proofs, checks: &ContentChecks, as_of: Option<Millis>) -> String {
     let signed = as_of.map(|at| format!(", as of {}", time_of(at))).unwrap_or_default();
     let groups = [

@@ -19,7 +19,7 @@ pub enum Failure {
     /// The outcome of a payment is not known yet.
     #[error("{0}")]
     Pending(String),
-    /// The evidence is consistent, but nobody proves some of its parts.
+    /// The evidence is consistent, but some of its parts are not proven by anyone.
     #[error("not proven: {0}")]
     Unproven(String),
     /// The draft does not match the command.

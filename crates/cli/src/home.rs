@@ -87,7 +87,7 @@ impl Home {
         Ok(Keys::new(account.key(Position::FIRST)?, others))
     }
 
-    /// Stores the positions of the wallet's used addresses, except the first, which every wallet has.
+    /// Stores the positions of the wallet's used addresses. The first address is left out, because every wallet has it.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
@@ -117,7 +117,7 @@ impl Home {
         Phrase::read(&text).map_err(|why| Failure::Usage(format!("{} has no recovery phrase: {why}", path.display())))
     }
 
-    /// Locks the wallet until the returned file is dropped, so that two commands do not pay at the same time.
+    /// Locks the wallet, so that two commands do not pay at the same time. Dropping the returned file unlocks it.
     ///
     /// # Errors
     /// Returns an error if the lock file cannot be written.
@@ -175,7 +175,7 @@ fn private_folder(folder: &Path) -> Result<(), Failure> {
     made.map_err(|error| cannot("write", folder, &error))
 }
 
-/// Creates the error for a file operation that failed. `do_what` is "read" or "write".
+/// Creates the error for a failed file operation. `do_what` is the operation, "read" or "write".
 fn cannot(do_what: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::Refused(format!("cannot {do_what} {}: {error}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! The keys of a wallet: one for its first address, and one for each other used address of its account.
+//! The keys of a wallet: the key of its first address, and a key for each other used address of its account.
 
 use cardano::{Address, KeyHash, keys::SigningKey};
 
@@ -18,22 +18,22 @@ impl Keys {
         Self { first, others }
     }
 
-    /// Returns the key of the first address, with which the wallet signs in and sells, and at which it is paid.
+    /// Returns the key of the first address. The wallet signs in and sells with this key, and is paid at this address.
     pub const fn first(&self) -> &SigningKey {
         &self.first
     }
 
-    /// Returns the first address, to which change goes.
+    /// Returns the first address, which receives the change.
     pub fn address(&self) -> Address {
         self.first.address()
     }
 
-    /// Returns all keys of the wallet, beginning with the first address's.
+    /// Returns all keys of the wallet, starting with the key of its first address.
     pub fn all(&self) -> impl Iterator<Item = &SigningKey> {
         [&self.first].into_iter().chain(&self.others)
     }
 
-    /// Returns the addresses of all keys, beginning with the first address.
+    /// Returns the addresses of all keys, starting with the first address.
     pub fn addresses(&self) -> Vec<Address> {
         self.all().map(SigningKey::address).collect()
     }

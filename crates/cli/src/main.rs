@@ -177,7 +177,7 @@ enum Command {
     },
 }
 
-/// Context that every command gets: the service, the chain, the wallet's folder and the output.
+/// Context of every command: the service, the chain, the wallet's folder and the output.
 struct Shop {
     service: Service,
     chain: ChainClient,

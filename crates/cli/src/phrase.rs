@@ -1,5 +1,5 @@
-//! A wallet as people store it: a recovery phrase (BIP-39), from which the keys of its first account are derived as
-//! Cardano wallets do (CIP-1852, CIP-11; CIP-3, Icarus; BIP32-Ed25519).
+//! A wallet as people store it: a recovery phrase (BIP-39). The keys of its first account are derived as Cardano
+//! wallets do (CIP-1852, CIP-11; CIP-3, Icarus; BIP32-Ed25519).
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// Number of rounds of PBKDF2 (CIP-3, Icarus).
 const ROUNDS: u32 = 4096;
-/// Flag in the index of a hardened key, whose public key cannot be derived from the parent's public key.
+/// Flag that marks a hardened index. The public key of a hardened key cannot be derived from its parent's public key.
 const HARDENED: u32 = 1 << 31;
 /// Path of the first account, `m / 1852' / 1815' / 0'`: purpose, ADA, account.
 const ACCOUNT: [u32; 3] = [1852 | HARDENED, 1815 | HARDENED, HARDENED];
@@ -40,13 +40,13 @@ impl fmt::Display for Position {
     }
 }
 
-/// Reason why a text is not a recovery phrase. The message quotes no word, because a misspelt word of a real phrase
-/// would reveal it.
+/// Reason why a text is not a recovery phrase. The message does not quote any word of the text, because a misspelt word
+/// of a real phrase would reveal it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPhrase {
     #[error("a recovery phrase has 12, 15, 18, 21 or 24 words, and this text has {0}")]
     Count(usize),
-    /// A word is not in BIP-39's list; with its position, counted from 1.
+    /// The word at this position, counted from 1, is not in BIP-39's list.
     #[error("word {0} is not one of the English words of recovery phrases (BIP-39): check its spelling")]
     Unknown(usize),
     #[error(
@@ -55,10 +55,10 @@ pub enum NoPhrase {
     Checksum,
 }
 
-/// A recovery phrase (BIP-39). Its memory is zeroized on drop, and it is printed only on request.
+/// A recovery phrase (BIP-39). Its memory is zeroized on drop. It is printed only on request.
 pub struct Phrase(Mnemonic);
 
-/// Account number 0 of a recovery phrase (CIP-1852), the only one that this program uses.
+/// Account 0 of a recovery phrase (CIP-1852). This program uses no other account.
 pub struct Account {
     key: XPrv,
     stake: KeyHash,
@@ -74,7 +74,7 @@ impl Phrase {
         Mnemonic::from_entropy(entropy.as_ref()).map(Self).map_err(|error| Failure::Refused(error.to_string()))
     }
 
-    /// Parses a recovery phrase as people write it, ignoring case and the kind of white space between the words.
+    /// Parses a recovery phrase as people write it. Ignores case, and accepts any white space between words.
     ///
     /// # Errors
     /// Returns [`NoPhrase`] if the text is not a recovery phrase.
@@ -126,8 +126,8 @@ fn derive(key: XPrv, path: &[u32]) -> XPrv {
 mod tests {
     use super::*;
 
-    /// A publicly known phrase. Its first address on preprod is the one that lucid-evolution 0.4.34 and Mesh 1.9.1
-    /// derive.
+    /// A publicly known phrase. The libraries lucid-evolution 0.4.34 and Mesh 1.9.1 derive the same first address on
+    /// preprod.
     const WORDS: &str = "test test test test test test test test test test test test test test test test test test test test test test test sauce";
     const ADDRESS: &str =
         "addr_test1qryvgass5dsrf2kxl3vgfz76uhp83kv5lagzcp29tcana68ca5aqa6swlq6llfamln09tal7n5kvt4275ckwedpt4v7q48uhex";

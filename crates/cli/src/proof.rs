@@ -1,4 +1,4 @@
-//! Signatures that authorize requests without a session: offers, and proofs of a purchase (`X-Service-Proof`).
+//! Signatures that authorize requests without a session, such as offers and proofs of a purchase (`X-Service-Proof`).
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{Address, ContentHash, cip8, keys::SigningKey, slots::Millis};
@@ -27,7 +27,7 @@ pub fn of_offer(key: &SigningKey, content: &ContentHash, price: &str) -> Result<
     signed(key, |address, timestamp| digest(&["service:listing:v1", address, &content, price, timestamp]))
 }
 
-/// Signs the proof that the wallet edits a listing, over the request's body.
+/// Signs a proof that the seller edits a listing. The signature covers the request's body. Returns the header's value.
 ///
 /// # Errors
 /// Never returns an error in practice for a wallet's key.

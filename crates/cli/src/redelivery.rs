@@ -49,8 +49,8 @@ pub fn run(shop: &Shop, ProveArguments { listing, out }: &ProveArguments) -> Res
     hand_over(shop, json!({ "listing": listing, "purchase": purchase }), &content, out.as_ref())
 }
 
-/// Requests the content of a listing again, with a signature by the key of the address that bought it. Returns `None`
-/// if the wallet does not own the listing.
+/// Requests the content of a listing again. The request is signed by the key of the address that bought it. Returns
+/// `None` if the wallet does not own the listing.
 ///
 /// # Errors
 /// Returns an error if the service does not answer, or if the listing does not exist.
@@ -73,8 +73,8 @@ pub fn redeliver(shop: &Shop, keys: &Keys, listing: &str) -> Result<Option<Owned
     }
 }
 
-/// Returns the wallet's address that bought a listing, or `None` if none of its addresses did or the listing is off
-/// sale.
+/// Returns the address of the wallet that bought a listing. Returns `None` if no address of the wallet did, or if the
+/// listing is off sale.
 fn buyer(shop: &Shop, keys: &Keys, listing: &str) -> Result<Option<Address>, Failure> {
     let answer = shop.service.ask("GET", &format!("/listings/{listing}"), Ask::default())?;
     // Taken off sale: its seller is not public, and the first address is asked.
@@ -106,13 +106,12 @@ pub fn unlock(listing: &str) -> String {
     format!("/listings/{listing}/unlock")
 }
 
-/// Returns the error code in the `PAYMENT-REQUIRED` header of a response, or `None` if it has no such header or no
-/// code.
+/// Returns the error code in the `PAYMENT-REQUIRED` header of a response; `None` if the header or the code is missing.
 pub fn refusal(answer: &Answer) -> Option<String> {
     decode_header::<PaymentRequired>(answer.header("payment-required")?).ok()?.error
 }
 
-/// Prints delivered content, or writes it to the file `out`. `told` are the other fields of the JSON output.
+/// Prints delivered content, or writes it to the file `out`. `told` contains the other fields of the JSON output.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.

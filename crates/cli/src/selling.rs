@@ -50,11 +50,12 @@ pub struct SellArguments {
     preview: Option<String>,
 }
 
-/// Maximum share of the content, in percent, that a description may reveal if it was taken from the content's first
-/// paragraph rather than written as a description.
+/// Maximum percentage of the content that a derived description may reveal, that is, one taken from the content's first
+/// paragraph because the seller wrote none.
 const MOST_DERIVED: usize = 25;
 
-/// Returns the title and the description of an offer: those given as arguments, or else those found in the text.
+/// Returns the title and the description of an offer. Uses the arguments if they are given, and otherwise takes both
+/// from the text.
 ///
 /// # Errors
 /// Returns an error that names the missing argument if the text has no title or description that may be public.

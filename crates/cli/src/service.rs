@@ -149,13 +149,14 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Parses the service's error. Returns `None` if the body is not a documented error, as when a proxy answered.
+    /// Parses the service's error. Returns `None` if the body is not such an error, for example because a proxy
+    /// answered.
     pub fn error(&self) -> Option<api_types::Error> {
         serde_json::from_slice(&self.body).ok()
     }
 
-    /// Returns the error message of the response, or a substitute if the body is not a documented error, as when a
-    /// proxy answered.
+    /// Returns the error message of the response. If the body is not an error of the service, for example because a
+    /// proxy answered, returns a substitute.
     pub fn words(&self) -> String {
         #[derive(Deserialize)]
         struct Words {
@@ -177,7 +178,7 @@ impl Answer {
     }
 }
 
-/// Parses a URL that the user gave as `argument`. Requires https unless the URL is on this machine.
+/// Parses a URL that the user gave as `argument`. Requires https, except for a URL on this machine.
 ///
 /// # Errors
 /// Returns an error if `text` is not a URL, or is the address of another machine without https.

@@ -1,4 +1,5 @@
-//! Settles signed payments: each is stored before it is sent, sent until its outcome is known, and then deleted.
+//! Settles signed payments. Each payment is stored before it is sent, then sent until its outcome is known, and then
+//! deleted.
 
 use std::{
     path::PathBuf,
@@ -26,7 +27,7 @@ use crate::{
     tell,
 };
 
-/// Maximum time to wait for a payment's outcome: as long as two blocks of preprod and a rollback take.
+/// Maximum time to wait for a payment's outcome, long enough for two blocks of preprod and a rollback.
 const PATIENCE: Duration = Duration::from_secs(180);
 /// Pause before a request is repeated.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -34,8 +35,9 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// the end may win and include the payment.
 const AFTER_THE_END_MS: Millis = 2 * 60 * 1_000;
 
-/// A signed payment, stored in the wallet's folder. It records the service, because the proof of a purchase is sent to
-/// no other service, and the whole listing, because the service no longer shows a listing that is off sale.
+/// A signed payment, stored in the wallet's folder. The payment records its service, because a proof of the purchase is
+/// sent to no other service. It records the whole listing, because the service does not show a listing that is off
+/// sale.
 #[derive(Deserialize, Serialize)]
 pub struct Payment {
     /// Address of the service that sells the listing.
@@ -43,7 +45,7 @@ pub struct Payment {
     /// The listing as it was when the wallet bought it.
     pub listing: Listing,
     pub mode: DeliveryMode,
-    /// The entry of `accepts` in the 402 that the payment fulfils.
+    /// Entry of `accepts` in the 402 answer that this payment fulfils.
     pub accepted: PaymentRequirements,
     /// The wallet's address that pays and becomes the buyer.
     pub payer: Address,
@@ -54,7 +56,7 @@ pub struct Payment {
     pub valid_until: Millis,
     /// Value of the `PAYMENT-SIGNATURE` header.
     pub header: String,
-    /// The receipt (a compact JWS) that the service signed on delivery; `None` before.
+    /// Receipt (a compact JWS) that the service signed on delivery; `None` before the delivery.
     pub receipt: Option<String>,
 }
 
@@ -166,8 +168,8 @@ impl Payment {
         )))
     }
 
-    /// Handles a payment that the service rejects for the reason `why`. Asks the chain whether it was included
-    /// nevertheless.
+    /// Handles a payment that the service rejected with the reason `why`. Asks the chain whether a block included the
+    /// payment nevertheless.
     fn refused(&self, shop: &Shop, keys: &Keys, why: &str, out: Option<&PathBuf>) -> Result<(), Failure> {
         let Self { listing, tx, .. } = self;
         match self.fate(shop)? {
@@ -213,8 +215,8 @@ impl Payment {
         Ok(Fate::Open)
     }
 
-    /// Handles the response that delivers the content: prints it, stores the settled payment with its receipt, and
-    /// deletes the pending one.
+    /// Handles the response that delivers the content. Prints the content, stores the settled payment with its receipt,
+    /// and deletes the pending payment.
     fn deliver(&mut self, shop: &Shop, answer: &Answer, out: Option<&PathBuf>) -> Result<(), Failure> {
         let Self { listing, mode, fee, .. } = &*self;
         let settled: Option<SettlementResponse> =

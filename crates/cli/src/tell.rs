@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// Returns the command with which the user called this program: `cargo surety` or `surety`. Detected by a variable that
-/// Cargo sets.
+/// Returns the command with which the user called this program: `cargo surety` or `surety`. A variable that Cargo sets
+/// tells which.
 pub fn program() -> &'static str {
     if std::env::var_os("CARGO_MANIFEST_DIR").is_some() { "cargo surety" } else { "surety" }
 }
@@ -25,24 +25,24 @@ pub fn time_of(ms: u64) -> String {
     time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
 }
 
-/// Replaces `surety` in the commands of a message by the command with which the user called the program.
+/// Replaces `surety` in a message by the command with which the user called the program.
 fn as_called<'a>(words: &'a str, program: &str) -> Cow<'a, str> {
     if program == "surety" { words.into() } else { words.replace("`surety ", &format!("`{program} ")).into() }
 }
 
-/// Message to print if the user interrupts the program (Ctrl-C) while a signed transaction may still be included. Empty
-/// if there is no such transaction.
+/// Message for a user who interrupts the program (Ctrl-C) while a signed transaction may still be included. Empty if
+/// there is no such transaction.
 static UNDER_WAY: Mutex<String> = Mutex::new(String::new());
 
-/// Sets the message to print if the user interrupts the program (Ctrl-C) from now on.
+/// Sets the message that is printed if the user interrupts the program (Ctrl-C).
 pub fn under_way(words: String) {
     if let Ok(mut told) = UNDER_WAY.lock() {
         *told = words;
     }
 }
 
-/// Installs the handler for interruptions (Ctrl-C), which prints the message set by [`under_way`] and exits with code
-/// 130.
+/// Installs a handler for interruptions (Ctrl-C). The handler prints the message set by [`under_way`] and exits with
+/// code 130.
 pub fn on_interruption(tell: Tell) {
     // Without a handler the program ends without these words, as others do.
     let _ = ctrlc::set_handler(move || {
@@ -76,7 +76,7 @@ impl Tell {
         write(format!("{text}\n").as_bytes())
     }
 
-    /// Prints purchased content byte for byte, or without control characters if standard output is a terminal.
+    /// Prints purchased content byte for byte. Control characters are removed if standard output is a terminal.
     ///
     /// # Errors
     /// Returns an error if standard output is closed.
@@ -108,7 +108,7 @@ fn write(bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::Refused(format!("cannot write the result: {error}")))
 }
 
-/// Replaces control characters in text from others, which could otherwise control the terminal.
+/// Replaces control characters in a text from others, because they could control the user's terminal.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

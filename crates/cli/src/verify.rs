@@ -36,8 +36,8 @@ use crate::keys::Keys;
 
 /// CBOR value of the flag `is_valid` in a transaction whose scripts fail.
 const FAILED: u8 = 0xf4;
-/// Maximum remaining validity of a transaction in ms. It is limited because others can submit the transaction until the
-/// end of its validity.
+/// Maximum remaining validity of a transaction in ms. Anyone who sees the signed transaction can submit it until its
+/// validity ends.
 const MAX_VALIDITY_MS: Millis = 10 * 60 * 1_000;
 
 /// Difference between a draft and the user's command.
@@ -51,12 +51,12 @@ pub enum NotAsAsked {
     Collateral(#[from] TransactionUtxosError),
     #[error("the draft is for another network than preprod")]
     Network,
-    /// The draft has a part that it does not need: a field, signatures, metadata, or the mark of a failing script.
+    /// The draft has an unnecessary part: a field, signatures, metadata, or the mark of a failing script.
     #[error("the draft has {0}, which it does not need")]
     Extra(String),
     #[error("the draft's metadata are not the commitment that this program asked for")]
     Commitment,
-    /// The 402's terms are for another HTTP request than the one that this program makes.
+    /// The 402 answer's terms are for a different HTTP request than this program's.
     #[error("{0}: name the service's own address with --api")]
     OtherRequest(#[from] OtherRequest),
     #[error("the draft needs the signature of another key")]
@@ -67,7 +67,7 @@ pub enum NotAsAsked {
     NotSpent(TxRef),
     #[error("the draft sends {} to {address}, which you did not ask for", lovelace.display_tada())]
     Output { address: String, lovelace: Lovelace },
-    /// The number of outputs to the payee (the second value) is not one.
+    /// The draft has no output to the payee, or more than one. The second value is the payee's address.
     #[error("the draft has {0} outputs to {1}, and must have one")]
     Payee(usize, String),
     #[error("the draft pays {} instead of {}", paid.display_tada(), asked.display_tada())]
@@ -75,7 +75,7 @@ pub enum NotAsAsked {
     /// An output carries a datum, a script or tokens although it must not.
     #[error("an output of the draft carries {0}, which it should not")]
     NotPlain(&'static str),
-    /// The fee is too high; with the maximum fee of such a transaction.
+    /// The fee (first value) exceeds the maximum for such a transaction (second value).
     #[error("the fee is {}, and such a transaction costs {} at most", .0.display_tada(), .1.display_tada())]
     Fee(Lovelace, Lovelace),
     #[error("the draft's inputs do not equal its outputs and fee")]
@@ -94,7 +94,7 @@ pub enum NotAsAsked {
     Authorization(#[from] AuthorizationError),
     #[error("the contract: {0}")]
     Blueprint(#[from] BlueprintError),
-    /// The terms name another address than that of the contract that this program knows.
+    /// The terms name a contract address that is not the one that this program knows.
     #[error(
         "the money would be locked at {declared}, and the contract that this program knows is at {known}; for another \
          contract name its blueprint with --contract"
@@ -105,14 +105,14 @@ pub enum NotAsAsked {
     /// The lock breaks a rule of the scheme.
     #[error("the escrow: {0}")]
     Lock(#[from] LockError),
-    /// The transaction locks or pledges more lovelace than necessary; with the amount and its maximum.
+    /// The transaction locks or pledges more lovelace (first value) than the maximum (second value).
     #[error("the draft locks {} beside the price, and at most {} can be needed", .0.display_tada(), .1.display_tada())]
     TooMuchLocked(Lovelace, Lovelace),
     #[error("a refund would go to {0}, or in an output that this wallet would not sign for")]
     RefundElsewhere(String),
     #[error("the escrow's datum: {0}")]
     Datum(#[from] InvalidDatum),
-    /// The draft does not perform the requested action, which is named here.
+    /// The draft does not perform the requested action, which this value names.
     #[error("the draft does not perform {0} on the escrow")]
     OtherAction(&'static str),
 }
@@ -127,23 +127,24 @@ pub struct Draft {
     pub payment: Json,
 }
 
-/// The keys of the signing wallet, with its outputs as read from the chain.
+/// The signing wallet: its keys, and its outputs as read from the chain.
 #[derive(Clone, Copy)]
 pub struct Own<'a> {
     pub keys: &'a Keys,
     pub utxos: &'a [Utxo],
-    /// The time by which validity intervals are computed, in POSIX ms.
+    /// Time in POSIX ms that validity intervals are compared with.
     pub now: Millis,
 }
 
 /// Limits that a draft must keep, depending on the kind of transaction.
 pub(crate) struct Bounds<'a> {
-    /// Transaction parts that are allowed in addition to those of a plain payment.
+    /// Transaction parts that are allowed in addition to the parts of a plain payment.
     pub parts: &'a [TxPart],
-    /// The escrow output that the transaction must spend although the wallet does not own it; `None` for a payment.
+    /// Escrow output that the transaction must spend, although the wallet does not own it; `None` for a payment.
     pub escrow: Option<&'a Utxo>,
     pub most_fee: Lovelace,
-    /// The request commitment that must be the only metadata; `None` if the transaction must have no metadata.
+    /// Request commitment that must be the transaction's only metadata; `None` if the transaction must have no
+    /// metadata.
     pub commitment: Option<Commitment>,
 }
 
@@ -162,7 +163,7 @@ fn ensure(holds: bool, otherwise: NotAsAsked) -> Result<(), NotAsAsked> {
     if holds { Ok(()) } else { Err(otherwise) }
 }
 
-/// Checks the rules for every kind of transaction. Returns the outputs to addresses that are not the wallet's.
+/// Checks the rules that hold for every transaction. Returns the outputs to addresses other than the wallet's.
 ///
 /// # Errors
 /// Returns the first difference between the draft and the command.
@@ -199,7 +200,7 @@ fn must_be_plain(output: &Output) -> Result<(), NotAsAsked> {
     ensure(is_plain, NotAsAsked::NotPlain("a datum or a script"))
 }
 
-/// Checks that the inputs equal outputs and fee in every asset. Lovelace is counted as an asset with an empty name.
+/// Checks that inputs equal outputs plus fee in every asset. Lovelace counts as an asset with an empty name.
 fn conserved<'a>(tx: &'a SignedTx, own: &'a Own<'_>, bounds: &'a Bounds<'_>) -> Result<(), NotAsAsked> {
     let known = own.utxos.iter().chain(bounds.escrow);
     let known: BTreeMap<TxRef, &Value> = known.map(|utxo| (utxo.reference, &utxo.value)).collect();
@@ -223,8 +224,8 @@ fn conserved<'a>(tx: &'a SignedTx, own: &'a Own<'_>, bounds: &'a Bounds<'_>) -> 
     ensure(left.values().all(|sum| *sum == 0), NotAsAsked::NotConserved)
 }
 
-/// Returns the only output in `theirs` (those to other addresses than the wallet's), which must be at `address`. `text`
-/// is the same address for messages.
+/// Returns the only output in `theirs`, and checks that it pays to `address`. `theirs` contains the outputs to
+/// addresses other than the wallet's. `text` is `address` as it appears in messages.
 pub(crate) fn only_to<'t>(theirs: &[&'t Output], address: &[u8], text: &str) -> Result<&'t Output, NotAsAsked> {
     if let Some(output) = theirs.iter().find(|output| output.address != address) {
         return Err(elsewhere(output));
@@ -239,8 +240,8 @@ pub(crate) fn elsewhere(output: &Output) -> NotAsAsked {
     NotAsAsked::Output { address: cardano::address::text_of(&output.address), lovelace: output.value.lovelace }
 }
 
-/// Signs a draft with the keys of the wallet's outputs that it spends, and with the further keys that it requires. The
-/// body stays the same, byte for byte.
+/// Signs a draft with the keys of the wallet's outputs that it spends, and with any other required keys. The
+/// transaction's body stays the same, byte for byte.
 ///
 /// # Errors
 /// Returns an error if the draft has no place for signatures, or requires a key that the wallet does not have.
@@ -269,8 +270,8 @@ pub fn sign(draft: &SignedTx, own: &Own<'_>) -> Result<SignedTx, NotAsAsked> {
     Ok(signed)
 }
 
-/// Returns a transaction's bytes with the flag for failing scripts. The effects that are then read from them are those
-/// of the collateral.
+/// Returns a transaction's bytes, marked as one whose scripts fail. Code that reads the effects from these bytes then
+/// sees only those of the collateral.
 pub(crate) fn failed(tx: &SignedTx) -> Vec<u8> {
     let mut cbor = tx.cbor().to_vec();
     // `is_valid`, in front of the auxiliary data.

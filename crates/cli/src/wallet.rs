@@ -19,9 +19,9 @@ use crate::{
 const MAX_PHRASE: u64 = 1024;
 /// Number of consecutive unused addresses after which wallets stop looking for used ones (BIP-44).
 const GAP: u32 = 20;
-/// Maximum number of addresses that are examined for each role (receiving, change): more than any wallet makes.
+/// Maximum number of addresses that are examined for each role (receiving, change). No real wallet uses as many.
 const MAX_INDEX: u32 = 10_000;
-/// Minimum price of an instant sale, because the ledger makes no smaller output.
+/// Minimum price of an instant sale. The ledger permits no smaller output.
 const MIN_INSTANT: Lovelace = Lovelace::from_ada(1);
 /// Minimum price of a protected sale, because a lower one does not cover the fees of the escrow's transactions.
 const MIN_PROTECTED: Lovelace = Lovelace::from_ada(5);
@@ -50,7 +50,7 @@ pub fn ada(text: &str) -> Result<Lovelace, &'static str> {
     format!("{whole}{parts:0<6}").parse().map_err(|_| WHY)
 }
 
-/// Parses an amount of at least 1 ADA, the smallest that the ledger makes an output of.
+/// Parses an amount of at least 1 ADA. The ledger permits no smaller output.
 pub fn at_least_one_ada(text: &str) -> Result<Lovelace, &'static str> {
     let lovelace = ada(text)?;
     if lovelace < Lovelace::from_ada(1) {
@@ -60,7 +60,7 @@ pub fn at_least_one_ada(text: &str) -> Result<Lovelace, &'static str> {
     }
 }
 
-/// Checks that a price is high enough for the modes in which buyers may pay it.
+/// Checks that a price is high enough for each mode in which buyers may pay.
 ///
 /// # Errors
 /// Returns an error that names the minimum price.

@@ -7,7 +7,7 @@ use crate::service::Ask;
 
 /// Maximum number of characters of a tool result that clients keep: 25,000 tokens of three characters.
 const MAX_RESULT: usize = 75_000;
-/// The MCP protocol revision without a handshake.
+/// MCP protocol revision that has no handshake.
 const STATELESS: &str = "2026-07-28";
 
 impl Deployment {
@@ -17,7 +17,7 @@ impl Deployment {
         self.json("POST", "/mcp/open", Ask { headers, ..Ask::json(&message) }, 200)
     }
 
-    /// Sends a request of the newest MCP protocol revision that begins with a handshake.
+    /// Sends a request in the newest MCP protocol revision that has a handshake.
     fn rpc(&self, method: &str, params: &Value) -> Result<Value, String> {
         let headers = vec![("accept", "application/json, text/event-stream"), ("mcp-protocol-version", "2025-11-25")];
         self.mcp(headers, method, params)

@@ -1,4 +1,4 @@
-//! CIP-8 signatures in the layouts of different wallets.
+//! CIP-8 signatures as different wallets encode them.
 
 use cardano::{hash::blake2b, keys::SigningKey};
 use coset::{
@@ -9,7 +9,7 @@ use market::proof::digest;
 
 use crate::{now_ms, proof::header};
 
-/// Variations in the encoding of a CIP-8 signature, each used by some wallet.
+/// Encoding of a CIP-8 signature. Each variant is used by some wallet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Encodes the signature with COSE_Sign1's tag, 18.
@@ -26,7 +26,7 @@ impl Layout {
     pub(super) const ALL: [Self; 4] = [Self::Tagged, Self::PublicKeyId, Self::AddressId, Self::Hashed];
 }
 
-/// Builds an `X-Service-Proof` header for a purchase of this listing, with the signature in this layout.
+/// Builds an `X-Service-Proof` header for a purchase of this listing, with the signature encoded in this layout.
 ///
 /// # Errors
 /// Never returns an error in practice, because each part can be encoded.

@@ -15,7 +15,7 @@ const BYRON: &str = "82d818582183581cbababababababababababababababababababababab
 
 /// Lovelace in the largest output of the imitated wallet.
 const MOST: u64 = 5_000_000_000_000;
-/// Hexadecimal byte that is repeated to form each policy id.
+/// Hexadecimal bytes, each of which is repeated to form a policy id.
 const POLICIES: [&str; 2] = ["11", "22"];
 
 /// Encodes an unspent output as hexadecimal CBOR in CIP-30's form.
@@ -24,7 +24,7 @@ fn output(index: u16, address: &str, lovelace: u64) -> String {
     format!("82825820{}19{index:04x}8258{length:02x}{address}1b{lovelace:016x}", "ab".repeat(32))
 }
 
-/// Adds three tokens to an encoded output, in another order than CIP-21's.
+/// Adds three tokens to an encoded output, in an order different from CIP-21's.
 fn with_tokens(output: &str) -> String {
     let [first, second] = POLICIES.map(|policy| policy.repeat(28));
     let (address, lovelace) = output.split_at(output.len().saturating_sub(18));
@@ -37,7 +37,7 @@ impl Deployment {
         hex::encode(self.key.enterprise_address().to_bytes())
     }
 
-    /// Returns the outputs of a wallet with 600 small outputs, one at a script's address, one at a Byron address, and a
+    /// Returns the outputs of a test wallet: 600 small ones, one at a script's address, one at a Byron address, and a
     /// large one at the end.
     fn many_outputs(&self) -> Vec<String> {
         let own = self.own();

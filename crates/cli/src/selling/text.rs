@@ -20,12 +20,12 @@ pub enum NotText {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decoded {
     pub text: String,
-    /// Whether the text has the same bytes, and therefore the same hash, as the file. `false` for UTF-16, which is sold
+    /// Whether the text has the same bytes as the file, and therefore the same hash. `false` for UTF-16, which is sold
     /// as UTF-8.
     pub exact: bool,
 }
 
-/// Decodes UTF-8 unchanged, or UTF-16 that begins with a byte order mark. That mark is not part of the text.
+/// Decodes UTF-8 unchanged, and UTF-16 that begins with a byte order mark. The mark is not part of the decoded text.
 pub fn decode(bytes: Vec<u8>) -> Result<Decoded, NotText> {
     let order: Option<fn([u8; 2]) -> u16> = match bytes.as_slice() {
         [0xff, 0xfe, ..] => Some(u16::from_le_bytes),
@@ -47,7 +47,7 @@ pub fn decode(bytes: Vec<u8>) -> Result<Decoded, NotText> {
     if decoded.text.contains('\0') { Err(NotText::Nul) } else { Ok(decoded) }
 }
 
-/// Title and descriptions that a Markdown text contains; `None` for each that it lacks.
+/// Title and descriptions found in a Markdown text; `None` for each that the text lacks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Introduction {
     /// Title in the front matter, or else the first heading of level 1.

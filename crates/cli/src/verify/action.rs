@@ -60,7 +60,7 @@ pub fn action(draft: &Draft, (action, escrow): (Action, &Escrow), own: &Own<'_>)
     sign(&tx, own)
 }
 
-/// Checks the collateral: it comes only from this wallet, is small, and the rest of its inputs is returned to the
+/// Checks the collateral: it comes only from this wallet, it is small, and the rest of its inputs returns to the
 /// wallet.
 fn collateral(tx: &SignedTx, own: &Own<'_>) -> Result<(), NotAsAsked> {
     let TransactionUtxos { spent, made, .. } = TransactionUtxos::read(&failed(tx))?;

@@ -63,17 +63,18 @@ pub struct Evidence {
     pub service: String,
     pub listing: ListingFacts,
     pub purchase: PurchaseFacts,
-    /// The terms that the seller of a protected purchase signed, as an entry of a 402's `accepts`; `None` for an
-    /// instant purchase.
+    /// Terms that the seller of a protected purchase signed, in the form of an entry of `accepts` in a 402 answer;
+    /// `None` for an instant purchase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<PaymentRequirements>,
     /// Digest of the salt with which the payment commits to its HTTP request; `None` without a commitment. The salt
     /// itself is left out, because it would let a reader of the file claim the purchase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub salt_digest: Option<ContentHash>,
-    /// The transactions of the purchase in chain order: the payment alone, or the lock and everything that followed it.
+    /// Transactions of the purchase in chain order: the payment alone, or the lock and every transaction that followed
+    /// it.
     pub steps: Vec<Step>,
-    /// The award of the arbiters; `None` if they did not settle a dispute.
+    /// The arbiters' award; `None` if no dispute was settled by an award.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
     /// The service's signed statement about the purchase: a compact JWS of a [`PurchaseStatement`].
@@ -124,7 +125,7 @@ pub struct Decision {
     pub arbiters: Vec<KeyHash>,
 }
 
-/// A part of the file that is wrong, and the reason.
+/// The first part of the file that is wrong, and the reason.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{part}: {why}")]
 pub struct Flaw {
@@ -132,9 +133,9 @@ pub struct Flaw {
     pub why: String,
 }
 
-/// The facts that the transactions of a file show by themselves.
+/// Facts that follow from the transactions in a file alone.
 pub struct Shown {
-    /// For each step, the status of the purchase after it, and the datum of the escrow output that it creates, if any.
+    /// For each step, the purchase's status after it, and the datum of the escrow output that the step creates, if any.
     pub steps: Vec<(String, Option<Vec<u8>>)>,
     pub decision: Option<Decision>,
     /// Reference of the current escrow output; `None` once the escrow has ended, and for an instant purchase.
@@ -150,11 +151,11 @@ pub struct Shown {
     seller: Option<String>,
 }
 
-/// A file without contradictions, with the proofs of its fields.
+/// An evidence file without contradictions, with the proofs of its fields.
 pub struct Checked {
     pub shown: Shown,
     pub proofs: Proofs,
-    /// Time of the service's statement, in POSIX ms; `None` without a statement whose signature was verified.
+    /// Time of the service's statement, in POSIX ms; `None` unless the file has a statement with a verified signature.
     pub as_of: Option<Millis>,
 }
 
@@ -181,7 +182,7 @@ pub fn follows(purchase: &Purchase) -> Vec<(TxHash, Millis)> {
 }
 
 /// Checks that the parts of a file do not contradict each other, and determines who proves each field. `keys` are the
-/// trusted keys of the service; without any, the service proves nothing.
+/// trusted keys of the service; if empty, the service proves nothing.
 ///
 /// # Errors
 /// Returns the first part that contradicts another.
@@ -200,7 +201,7 @@ pub fn check(evidence: &Evidence, blueprint: &Blueprint, keys: &[ServiceKey]) ->
     proofs(evidence, shown, keys)
 }
 
-/// Builds the table of the file's fields with the parties that prove each of them.
+/// Builds the table of the file's fields, each with the parties that prove it.
 fn proofs(file: &Evidence, shown: Shown, keys: &[ServiceKey]) -> Result<Checked, Flaw> {
     use Prover::{Seller, Service, Signatures};
     let Evidence { listing, purchase, steps, decision, .. } = file;
@@ -309,8 +310,8 @@ fn read(index: usize, step: &Step) -> Result<ReadStep, Flaw> {
     Ok(ReadStep { tx, utxos })
 }
 
-/// Checks that an instant payment has an output to the seller with the price. Buyer and seller must differ, so that the
-/// buyer's change cannot count as the payment.
+/// Checks that an instant payment has an output to the seller with the price. Also checks that buyer and seller differ,
+/// because the buyer's change could count as the payment otherwise.
 fn pays_seller(Evidence { listing, purchase, .. }: &Evidence, utxos: &TransactionUtxos) -> Result<(), Flaw> {
     let own = listing.seller_address.payment_key() == purchase.buyer_address.payment_key();
     ensure(!own, "listing.sellerAddress", "it is the buyer's own")?;
@@ -421,7 +422,7 @@ fn decided(
     })
 }
 
-/// Returns the redeemer with which a transaction spends an input, or `None` if it has none that can be decoded.
+/// Returns the redeemer with which a transaction spends an input, or `None` if there is none or it cannot be decoded.
 fn redeemer(tx: &SignedTx, input: &TxRef) -> Option<Redeemer> {
     let mut inputs = tx.inputs.clone();
     inputs.sort_unstable();

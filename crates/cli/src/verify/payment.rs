@@ -27,9 +27,9 @@ use super::{Bounds, Draft, NotAsAsked, Own, common, ensure, must_be_plain, only_
 
 /// Maximum fee of a payment. A payment with 32 inputs costs about 0.3 tADA, and the largest possible one less than 1.
 const MAX_FEE: Lovelace = Lovelace::from_ada(1);
-/// Maximum collateral of the buyer in a lock: lovelace beyond the price, which is returned in the end.
+/// Maximum collateral in a buyer's lock, that is, lovelace locked beyond the price. The buyer gets it back in the end.
 const MAX_COLLATERAL: Lovelace = Lovelace::from_ada(5);
-/// Maximum difference in ms between the time at which the terms were issued and now.
+/// Maximum distance in ms between the current time and the time at which signed terms were issued.
 const MAX_AGE_MS: Millis = 10 * 60_000;
 
 /// The x402 payload of a draft, without the transaction.
@@ -43,7 +43,7 @@ struct Unpaid {
 
 #[derive(Deserialize)]
 struct Payload {
-    /// Reference of an output that the payment spends, by which the payer is identified.
+    /// Reference of the spent output that identifies the payer.
     nonce: TxRef,
 }
 
@@ -52,7 +52,7 @@ pub struct SignedDraft {
     pub tx: SignedTx,
     /// The wallet's address that pays and becomes the buyer.
     pub payer: Address,
-    /// The entry of `accepts` in the 402 that the payment fulfils.
+    /// Entry of `accepts` in the 402 answer that this payment fulfils.
     pub accepted: PaymentRequirements,
     /// Address of the seller, or of the contract for a protected purchase.
     pub pay_to: String,
@@ -64,7 +64,7 @@ pub struct SignedDraft {
     pub is_committed: bool,
 }
 
-/// The user's command, with which a draft is compared.
+/// The user's command, in the form that a draft is compared with.
 pub struct Asked<'a> {
     pub listing: &'a Listing,
     pub mode: DeliveryMode,
@@ -143,8 +143,8 @@ fn protected(theirs: &[&Output], accepted: &PaymentRequirements, asked: &Asked<'
 }
 
 /// Verifies an entry of `accepts` for a protected purchase. Returns the seller's signed terms for this listing, and the
-/// deployment of the contract. The contract's address is computed from the blueprint and the declared arbiters rather
-/// than trusted.
+/// deployment of the contract. The contract's address is not trusted: it is computed from the blueprint and the
+/// declared arbiters.
 ///
 /// # Errors
 /// Returns an error if the entry declares no contract, pays to another address, is for other content, or differs from

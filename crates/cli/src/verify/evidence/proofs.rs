@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-/// A party that proves a field. The order is that of strength: of several, the first is shown.
+/// A party that proves a field, in descending order of strength. If several parties prove a field, only the strongest
+/// is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Prover {
     /// The chain includes the transactions.
     Chain,
-    /// The service signed the field, with a key that it publishes or that the verifier gave.
+    /// The service signed the field. Its key is one that it publishes, or the one that the verifier gave.
     Service,
     /// The seller that the escrow names signed the terms that contain the field.
     Seller,
-    /// The parties signed the transactions, but the chain was not asked whether it includes them.
+    /// The parties signed the transactions. The chain was not asked whether it includes the transactions.
     Signatures,
 }
 
@@ -30,14 +31,13 @@ pub struct Row {
 pub struct Proofs(Vec<Row>);
 
 impl Proofs {
-    /// Adds a field of the evidence. `by` lists parties, each with whether it proves the field.
+    /// Adds a field of the evidence. `by` says for each party whether it proves the field.
     pub fn add(&mut self, field: &'static str, value: impl ToString, by: &[(Prover, bool)]) {
         let by = by.iter().filter(|(_, proves)| *proves).map(|(prover, _)| *prover).collect();
         self.0.push(Row { field, value: value.to_string(), by });
     }
 
-    /// Records that the chain includes exactly the file's transactions, so that it proves the fields that depend on
-    /// them.
+    /// Records that the chain includes exactly the file's transactions, and so proves the fields that depend on them.
     pub fn are_on_chain(&mut self) {
         for row in &mut self.0 {
             let follows = matches!(row.field, "steps" | "purchase.status");
@@ -57,7 +57,7 @@ impl Proofs {
         self.by(None).map(|row| row.field).collect()
     }
 
-    /// Returns the rows whose strongest proof is by this party, or with `None` the rows without proof.
+    /// Returns the rows whose strongest proof is by this party. `None` selects the rows without proof.
     pub fn by(&self, prover: Option<Prover>) -> impl Iterator<Item = &Row> {
         self.0.iter().filter(move |row| row.by.first().copied() == prover)
     }

@@ -51,8 +51,8 @@ struct ReceiptPayload {
     transaction: String,
 }
 
-/// Compares the file with the service's statement. Returns the statement, and whether its signature was verified, which
-/// is not the case if `keys` is empty.
+/// Compares the file with the service's statement. Returns the statement, and whether its signature was verified
+/// (`false` if `keys` is empty).
 ///
 /// # Errors
 /// Returns the part that differs, or an error if none of the keys signed the statement.
@@ -80,8 +80,8 @@ pub fn statement(file: &Evidence, jws: &str, keys: &[ServiceKey]) -> Result<(Pur
     Ok((said, proven))
 }
 
-/// Compares the file with the receipt. Returns whether its signature was verified, which is not the case if `keys` is
-/// empty.
+/// Compares the file with the receipt. Returns whether the receipt's signature was verified (`false` if `keys` is
+/// empty).
 ///
 /// # Errors
 /// Returns an error if the receipt is for another purchase, or if none of the keys signed it.
@@ -95,8 +95,8 @@ pub fn receipt(file: &Evidence, jws: &str, keys: &[ServiceKey]) -> Result<bool, 
     Ok(proven)
 }
 
-/// Decodes a JWS of the service. Returns the payload, and whether the signature was verified, which is not the case if
-/// `keys` is empty. `part` is its name in messages.
+/// Decodes a JWS of the service. Returns the payload, and whether the signature was verified (`false` if `keys` is
+/// empty). `part` names the document in messages.
 fn open<T: DeserializeOwned>(service: &str, jws: &str, keys: &[ServiceKey], part: &str) -> Result<(T, bool), Flaw> {
     let malformed = || flaw(part, "it is no compact JWS");
     let (message, signature) = jws.rsplit_once('.').ok_or_else(malformed)?;
