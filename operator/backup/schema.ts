@@ -30,7 +30,7 @@ export function migrated(folder: string): DatabaseSync {
   return db;
 }
 
-/** Returns the tables of a backup, each after the tables that it refers to. */
+/** Returns the tables of a backup, each after the tables that it refers to, and whose triggers insert rows into it. */
 export function tablesOf(db: DatabaseSync): Table[] {
   const all = db.prepare("SELECT name, type FROM pragma_table_list WHERE schema = 'main'").all() as {
     name: string;
@@ -50,11 +50,12 @@ export function tablesOf(db: DatabaseSync): Table[] {
   return ordered.map((name) => tableOf(db, name));
 }
 
-const referredTo = (db: DatabaseSync, table: string): string[] =>
-  db
-    .prepare('SELECT DISTINCT "table" AS name FROM pragma_foreign_key_list(?)')
-    .all(table)
-    .map(({ name }) => String(name));
+function referredTo(db: DatabaseSync, table: string): string[] {
+  const keys = db.prepare('SELECT "table" AS name, NULL AS sql FROM pragma_foreign_key_list(?)').all(table);
+  const triggers = db.prepare("SELECT tbl_name AS name, sql FROM sqlite_schema WHERE type = 'trigger'").all();
+  const inserting = triggers.filter(({ sql }) => new RegExp(`INTO ${table}\\b`).test(String(sql)));
+  return [...keys, ...inserting].map(({ name }) => String(name)).filter((name) => !DERIVED.has(name));
+}
 
 function tableOf(db: DatabaseSync, name: string): Table {
   const columns = db.prepare("SELECT name, pk FROM pragma_table_info(?) ORDER BY cid").all(name) as {

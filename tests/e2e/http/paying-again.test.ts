@@ -126,7 +126,9 @@ describe("paying again", () => {
       const answer = await settle(world, listing, payment);
       await assertSettled(world, answer, { listing, payment, payer });
       const used = usage(answer);
-      console.log(`  a paid unlock: ${used.batches} batches, ${used.statements} statements, ${used.calls} outside calls`);
+      console.log(
+        `  a paid unlock: ${used.batches} batches, ${used.statements} statements, ${used.calls} outside calls`,
+      );
       [batches, statements] = [used.batches, used.statements];
     }
     assert.ok(batches <= 5, `${batches} batches`);
