@@ -74,7 +74,7 @@ struct LockedPurchase {
     creator: Address,
     share: Lovelace,
     buyer: Address,
-    /// Hash that the seller must post in the escrow as proof of delivery (the result); `None` if it is not known yet. A
+    /// Result (hash) that the seller must post in the escrow as proof of delivery; `None` if it is not known yet. A
     /// seller who has posted this hash wins every dispute.
     delivered: Option<ContentHash>,
 }
@@ -88,7 +88,7 @@ pub enum NoEscrow {
     Instant,
     #[error("this purchase's escrow is of a contract that the service no longer runs")]
     OtherContract,
-    /// The escrow has more new transactions than a request follows, or its block was rolled back.
+    /// The escrow has more new transactions than one request follows, or its block was rolled back.
     #[error("the chain's provider does not show this purchase's escrow at the moment: try again in a minute")]
     Busy,
     /// The database or the provider failed.
@@ -107,7 +107,8 @@ enum CurrentEscrow {
 }
 
 impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
-    /// Lists the actions that are possible now, or later in the current state.
+    /// Lists the actions that are possible now, and those that become possible later if the escrow's state does not
+    /// change.
     ///
     /// # Errors
     /// See [`NoEscrow`].
@@ -138,8 +139,8 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         })
     }
 
-    /// Records the next step of a purchase's escrow if a block includes it already, so that a reader need not wait for
-    /// the watcher's next tick. Makes at most four provider calls, and none unless a transaction of the service is
+    /// Records the next step of a purchase's escrow if a block already includes it, so that a reader need not wait for
+    /// the next run of the watcher. Makes at most four provider calls, and none unless a transaction of the service is
     /// pending.
     ///
     /// # Errors
@@ -151,7 +152,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         }
     }
 
-    /// Records the next step after this output of an escrow ([`acted_on`]), if a block includes it already.
+    /// Records the step that spent this output of an escrow ([`acted_on`]), if a block already includes it.
     ///
     /// # Errors
     /// See [`Actions::catch_up`].
@@ -222,7 +223,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         possible.collect()
     }
 
-    /// Estimates the network fee of an action, for a wallet that pays with one output.
+    /// Estimates an action's network fee, for a wallet that pays it from one output.
     fn estimate(
         &self,
         escrow: &Escrow,
@@ -230,8 +231,8 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         tip: &Tip,
         parameters: &ProtocolParameters,
     ) -> Option<Lovelace> {
-        /// Execution units of an action that continues the escrow, and of one that ends it, measured on the local
-        /// ledger and rounded up. Another contract may need more.
+        /// Execution units of an action that continues the escrow (`GOES_ON`), and of one that ends it (`ENDS`). They
+        /// were measured on the local ledger and rounded up; another contract may need more.
         const GOES_ON: ExUnits = ExUnits { mem: 285_000, steps: 107_000_000 };
         const ENDS: ExUnits = ExUnits { mem: 240_000, steps: 86_000_000 };
         let planner = self.planner(parameters);
@@ -258,8 +259,8 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     }
 }
 
-/// Returns whether an action that the contract allows would only cost a fee: a second dispute, or a request for a
-/// refund that can be taken at once.
+/// Returns whether an action that the contract allows would achieve nothing but cost a fee: a second dispute, or a
+/// refund request when the refund can already be taken.
 fn is_pointless(action: Action, datum: &Datum, now: Millis) -> bool {
     let Deadlines { submit_result, unlock, .. } = datum.deadlines;
     let refundable = || !datum.has_result() && (submit_result..unlock).contains(&now);
@@ -282,16 +283,16 @@ impl LockedPurchase {
         if self.mode == DeliveryMode::Instant { Err(NoEscrow::Instant) } else { Ok(self) }
     }
 
-    /// Returns the party that would win the dispute started by an action, if the hashes that the arbiter compares
-    /// decide it.
+    /// Returns the party that would win a dispute that this action starts. `None` if the dispute would not be decided
+    /// by comparing hashes.
     fn expected_winner(&self, action: Action, datum: &Datum) -> Option<Party> {
         let starts_dispute = action == Action::SetRefundRequested && datum.has_result();
         let delivered = self.delivered.filter(|_| starts_dispute)?;
         Some(if datum.result_hash == delivered.as_bytes() { Party::Seller } else { Party::Buyer })
     }
 
-    /// Returns the step that performs an action, or `None` for actions that no party performs. `result` computes the
-    /// hash to post, and is called only for the action that posts one.
+    /// Returns the step that performs an action, or `None` for an action that no party performs. `result` computes the
+    /// hash to post. It is called only if the action posts one.
     fn step(&self, action: Action, result: impl FnOnce() -> Option<ContentHash>) -> Option<Step> {
         Some(match action {
             Action::SubmitResult => Step::SubmitResult(result()?),
@@ -305,7 +306,7 @@ impl LockedPurchase {
     }
 }
 
-/// Returns the address of a party to an escrow, or `None` for arbiters, and for a party whose address is a script's.
+/// Returns the address of a party to an escrow. `None` for arbiters, and for a party with a script address.
 fn address_of(by: Party, escrow: &Escrow) -> Option<Address> {
     match by {
         Party::Buyer => escrow.datum.buyer.key_address(),
@@ -327,8 +328,8 @@ fn read(purchase: &TxHash) -> Read<Option<LockedPurchase>> {
     )
 }
 
-/// Builds the query that reads the last recorded output of an escrow. It returns no row unless the service has an open
-/// or included transaction that spends this output and is not recorded as a step yet.
+/// Builds the query that reads the last recorded output of an escrow. Returns a row only if a transaction of the
+/// service spends this output, is open or included, and is not recorded as a step yet.
 pub fn acted_on(purchase: &TxHash) -> Read<Option<TxRef>> {
     sql::read!(
         "SELECT e.utxo FROM escrows e WHERE e.purchase_id = ?1 AND e.utxo IS NOT NULL AND EXISTS (SELECT 1 \

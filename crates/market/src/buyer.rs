@@ -1,8 +1,8 @@
-//! Ownership of purchases, by the payment key that paid.
+//! Identifies the buyers of purchases by the payment key that paid.
 //!
 //! A payment key has several addresses: an enterprise address, and a base address for each stake credential. Wallets
-//! list them in varying order. Comparing addresses would charge a buyer twice who returns with another address of the
-//! same key. Stake keys do not identify a buyer, because anyone can create an address with another person's stake
+//! list them in varying order. A comparison of addresses would charge a buyer again who returns with another address of
+//! the same key. Stake keys do not identify a buyer, because anyone can create an address with another person's stake
 //! credential.
 
 use cardano::KeyHash;
@@ -10,8 +10,8 @@ use sql::Param;
 
 /// Returns the SQL for a table of a buyer's payment keys, with one column `value`.
 ///
-/// `array` is SQL for a JSON array of keys. The table contains these keys, and those of the service wallets of the
-/// accounts that these keys own.
+/// `array` is SQL for a JSON array of keys. The table contains these keys. If one of them owns an account, the table
+/// also contains the key of the account's service wallet.
 pub(crate) fn keys(array: &str) -> String {
     format!(
         "(SELECT value FROM json_each({array}) \
@@ -19,7 +19,7 @@ pub(crate) fn keys(array: &str) -> String {
     )
 }
 
-/// Returns the value of the SQL parameter with a buyer's payment keys, a JSON array, for [`keys`].
+/// Returns the parameter for the SQL of [`keys`]: a buyer's payment keys as a JSON array.
 pub(crate) fn parameter(keys: &[KeyHash]) -> Param {
     serde_json::json!(keys).to_string().into()
 }

@@ -3,8 +3,8 @@
 use cardano::{chain::Tip, slots::Millis};
 use sql::{Read, Write};
 
-/// Builds the statement that stores a newer block. Older ones, from a lagging provider, are ignored; after a rollback,
-/// the next block is newer again.
+/// Builds the statement that stores the newest block. An older block, from a lagging provider, is ignored. After a
+/// rollback, the next block is again newer than the stored one.
 pub fn note(tip: &Tip) -> Write {
     sql::write!(
         "INSERT INTO chain_state (id, tip_hash, tip_height, tip_slot, tip_time_ms) VALUES (1, ?1, ?2, ?3, ?4) \
@@ -22,38 +22,39 @@ pub fn read_time() -> Read<Option<Millis>> {
     sql::read!("SELECT tip_time_ms FROM chain_state")
 }
 
-/// Allowed lead of the newest block's time over the wall clock.
+/// Allowed difference by which the newest block's time may be ahead of the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lead {
-    /// [`MAX_LEAD_MS`], for differences between clocks. A greater lead means a faulty provider, and must not move
-    /// deadlines.
+    /// At most [`MAX_LEAD_MS`], the difference that clocks may have. A larger one means that the provider is faulty,
+    /// and must not move deadlines.
     #[default]
     Bounded,
-    /// Unlimited, for a local ledger, where time can be moved forward.
+    /// Unlimited, for a local ledger, on which tests move the time forward.
     LocalLedger,
 }
 
-/// Number of newer blocks above which all nodes of a provider are taken to agree on a block: about two minutes.
+/// Number of newer blocks on a block above which all nodes of a provider are assumed to agree on it. They take about
+/// two minutes.
 pub(crate) const SETTLED_DEPTH: u64 = 6;
 
-/// Maximum lead of the newest block's time over the wall clock, in ms: two minutes. The ledger rejects blocks from the
-/// future, and clocks differ by seconds.
+/// Maximum time in ms by which the newest block may be ahead of the wall clock: two minutes. The ledger rejects blocks
+/// from the future, and clocks differ by seconds.
 pub const MAX_LEAD_MS: Millis = 2 * 60 * 1_000;
 
-/// Maximum age in ms of the newest known block at which protected sales are offered. Their deadlines depend on a
-/// watcher that sees new blocks.
+/// Maximum age in ms of the newest known block for protected sales to be offered. Their deadlines are met only if the
+/// watcher sees new blocks.
 pub const MAX_AGE_MS: Millis = 3 * 60 * 1_000;
 
 impl Lead {
-    /// Returns whether the newest known block is too old to offer protected sales. Always false on a local ledger, and
-    /// before the first tick, when the block time is 0.
+    /// Returns whether the newest known block is too old to offer protected sales. Always `false` on a local ledger.
+    /// Also `false` if `block` is 0, because the watcher has not run yet.
     #[must_use]
     pub fn is_behind(self, block: Millis, now: Millis) -> bool {
         self == Self::Bounded && block > 0 && block.saturating_add(MAX_AGE_MS) < now
     }
 
-    /// Returns the clock for escrow deadlines: the later of the wall clock and the newest block's time, within the
-    /// allowed lead.
+    /// Returns the clock for escrow deadlines. It is the later of the wall clock and the newest block's time, but at
+    /// most the allowed lead ahead of the wall clock.
     #[must_use]
     pub fn clock(self, block: Millis, now: Millis) -> Millis {
         let most = match self {

@@ -18,13 +18,13 @@ use serde::{Deserialize, Serialize};
 /// Lifetime of a challenge in ms.
 pub const CHALLENGE_MS: Millis = 5 * 60 * 1_000;
 
-/// Purpose of a challenge. An answer is valid for this purpose only.
+/// Purpose of a challenge. The wallet's answer is valid for this purpose only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Purpose {
     /// Signing in to an account.
     SignIn,
-    /// Giving an agent the consent that it requested under this id.
+    /// Giving an agent access. The text is the id of the agent's consent request.
     Connect(String),
 }
 
@@ -56,7 +56,7 @@ pub trait Challenges {
     /// Stores a value under a new key until `expires_at`.
     fn put(&self, key: &str, text: &str, expires_at: Millis) -> impl Future<Output = Result<(), ChallengesError>>;
 
-    /// Returns the value of a key. `None` may also mean that it is not visible yet.
+    /// Returns the value of a key. `None` may also mean that a new value is not visible yet.
     fn get(&self, key: &str) -> impl Future<Output = Result<Option<String>, ChallengesError>>;
 }
 
@@ -65,7 +65,7 @@ pub trait Challenges {
 #[error("challenges: {0}")]
 pub struct ChallengesError(pub String);
 
-/// Stored form of a challenge, without the digest, so that the store does not reveal valid answers.
+/// Stored form of a challenge. The digest is left out, so that the store does not reveal valid answers.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
@@ -102,8 +102,8 @@ pub async fn give(
     Ok(Challenge { owner, nonce, digest, expires_at })
 }
 
-/// Finds an owner's unexpired challenge by the payload that a wallet signed: the challenge's digest, or the BLAKE2b-224
-/// of this digest. Returns `None` if there is no such challenge.
+/// Finds an owner's unexpired challenge by the payload that a wallet signed, which is the challenge's digest or the
+/// digest's BLAKE2b-224. Returns `None` if there is no such challenge.
 ///
 /// # Errors
 /// Returns an error if the store failed or its entry is malformed.
@@ -136,7 +136,7 @@ mod tests {
 
     const NOW: Millis = 1_750_000_012_345;
 
-    /// An in-memory store with the faults of a distributed one.
+    /// An in-memory store that can simulate the faults of a distributed one.
     #[derive(Default)]
     struct Store {
         kept: RefCell<BTreeMap<String, String>>,

@@ -60,7 +60,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub contents: &'a K,
     /// The platform as seller of protected sales, if configured.
     pub seller: Option<Seller<'a>>,
-    /// Whether the newest known block is too old to offer protected sales.
+    /// Whether the newest known block is too old for protected sales to be offered.
     pub behind: bool,
     pub options: &'a [PaymentOption<'a>],
     /// Wall clock in POSIX milliseconds.
@@ -69,19 +69,19 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub clock: Millis,
     /// Milliseconds to wait before each poll of the chain.
     pub schedule: &'a [Millis],
-    /// Number of newer blocks required on the blocks of a payment and of its result: 0 to 20.
+    /// Number of newer blocks (0 to 20) that the block of a payment, and that of its result, must have.
     pub confirmations: u64,
-    /// Whether the client has disconnected, which means that nothing was delivered.
+    /// Returns whether the client has disconnected, so that the response did not reach it.
     pub hung_up: &'a dyn Fn() -> bool,
     /// Writes a line to the log.
     pub note: &'a dyn Fn(&str),
 }
 
-/// State of a buyer's failed payments for a listing, according to the chain.
+/// State of a buyer's failed payments for a listing, as looked up on the chain.
 enum FailedPayments {
-    /// No block includes one of the payments. This number of them could still be included.
+    /// No block includes any of the payments. This many of them could still be included.
     NotIncluded(usize),
-    /// A block includes one of the payments, or some can no longer be included. The claim must be decided again.
+    /// A block includes one of the payments, or some can no longer be included. The claim must be tried again.
     Changed,
     /// A node's mempool contains the failed payment with this id.
     InMempool(TxHash),
@@ -90,9 +90,9 @@ enum FailedPayments {
     TooMany(TxHash),
 }
 
-/// Returns the offers of a sale by each configured method that the listing allows.
+/// Returns an offer of a sale for each configured payment method that the listing allows.
 ///
-/// A protected offer is signed by `sign`. Nothing is stored.
+/// `signer` signs a protected offer. Nothing is stored.
 ///
 /// # Errors
 /// Returns an error if the configuration does not allow a quote.
@@ -121,8 +121,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Moment { now_ms: self.clock, slots: api_types::SLOTS }
     }
 
-    /// Looks up a buyer's failed payments for a listing, except those that conflict with the next payment of this
-    /// wallet.
+    /// Looks up a buyer's failed payments for a listing. Skips those that share an input with this wallet's next
+    /// payment, because only one of the two can be included.
     async fn look_up_failed_payments(
         &self,
         listing: &ListingId,
@@ -154,8 +154,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         })
     }
 
-    /// Returns the first of these payments that a block includes, if any, and the number of those that expired long ago
-    /// without being included.
+    /// Returns the first of these payments that a block includes, if any. Also returns how many of them expired so long
+    /// ago that no block can include them.
     async fn find_included(&self, records: &[PaymentRecord]) -> Result<(Option<TxHash>, usize), Unavailable> {
         let mut never_included = vec![];
         for mut record in records.iter().cloned() {
@@ -187,7 +187,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     }
 
     /// Returns the content that a payment bought, for its buyer. Reads the content unless this request has read it
-    /// before. No other function hands out content.
+    /// before. This is the only function that hands out content.
     async fn hand_out(
         &self,
         Released { .. }: Released,
@@ -201,12 +201,12 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Reads the content that a payment bought, to compute the hash for its escrow or to hand it out.
+    /// Reads the content that a payment bought, to hand it out or to compute its hash for the escrow.
     async fn read_bought(&self, hash: &ContentHash, payment: &TxHash) -> Result<String, Unavailable> {
         Ok(self.contents.bought(hash, payment).await?.ok_or_else(|| content_missing(hash))?)
     }
 
-    /// Builds the record of a payment of `price` that is to be claimed. `header` is the hash of the payment's
+    /// Builds the record of a payment of `price`, for claiming it. `header` is the hash of the payment's
     /// `PAYMENT-SIGNATURE` header.
     async fn new_payment<'a>(
         &self,
@@ -242,7 +242,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     }
 }
 
-/// Returns the configured method for a delivery mode that the listing allows.
+/// Returns the payment method configured for a delivery mode. `None` if the listing does not allow the mode.
 fn method_of<'a>(
     options: &[PaymentOption<'a>],
     terms: &ListingTerms,

@@ -1,4 +1,4 @@
-//! External wallets as they describe themselves by CIP-30.
+//! External wallets, as they describe themselves with the methods of CIP-30.
 //!
 //! The description is not verified: a false one yields a draft that the ledger rejects.
 
@@ -17,11 +17,12 @@ use cardano::{
 };
 use x402_cardano::exact::{MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS};
 
-/// Maximum number of outputs per wallet. Busy wallets have two thousand.
+/// Maximum number of outputs in a wallet's description. Busy wallets have two thousand outputs.
 pub const MAX_UTXOS: usize = 2_500;
-/// Maximum number of tokens in a wallet's outputs, each of about 150 bytes in memory but as few as four in the request.
+/// Maximum number of tokens in a wallet's outputs. A token can take as few as four bytes in the request, but takes
+/// about 150 in memory.
 pub const MAX_TOKENS: usize = 10_000;
-/// Maximum number of collateral outputs. Wallets have one, the ledger allows three.
+/// Maximum number of collateral outputs. The ledger allows three, and wallets usually have one.
 pub const MAX_COLLATERAL: usize = 20;
 /// Maximum number of addresses per wallet.
 pub const MAX_ADDRESSES: usize = 200;
@@ -33,8 +34,8 @@ pub const MAX_SPENT: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cip30Wallet {
     pub change: Address,
-    /// Spendable outputs with payment keys. Outputs with reference scripts are excluded: their fee is not known
-    /// exactly, and the paywall rejects them.
+    /// Spendable outputs at addresses with payment keys. Outputs with reference scripts are excluded, because their fee
+    /// is not known exactly and the paywall rejects them.
     pub utxos: Vec<Utxo>,
     /// Collateral outputs.
     pub collateral: Vec<Utxo>,
@@ -51,7 +52,7 @@ pub struct WalletDescription<'a> {
     pub utxos: Vec<&'a str>,
     /// `getCollateral()`, if available.
     pub collateral: Vec<&'a str>,
-    /// Result of `getUsedAddresses()`; empty if the page did not ask for it.
+    /// Result of `getUsedAddresses()`; empty if the client sent none.
     pub addresses: Vec<&'a str>,
 }
 
@@ -62,12 +63,12 @@ pub enum InvalidWallet {
     ChangeAddress(AddressError),
     #[error("addresses[{0}]: {1}")]
     Address(usize, AddressError),
-    /// The list in the field `list` of the request has more than `most` items.
+    /// A list has more than `most` items. `list` is its field in the request.
     #[error("{list}: at most {most} are read: send the largest")]
     TooMany { list: &'static str, most: usize },
     #[error("{list}[{index}]: not the hex of a CBOR unspent output, as CIP-30's getUtxos() gives it")]
     NotAnOutput { list: &'static str, index: usize },
-    /// The output at position `index` in the field `list` is on mainnet.
+    /// An output is on mainnet. `list` is its field in the request, and `index` its position there.
     #[error("{list}[{index}]: {}", AddressError::WrongNetwork)]
     Mainnet { list: &'static str, index: usize },
 }
@@ -92,8 +93,8 @@ impl Cip30Wallet {
         })
     }
 
-    /// Drops all outputs of the wallet except the largest ones, as many as a draft may need. The payment keys of the
-    /// dropped outputs stay known, as enterprise addresses.
+    /// Keeps only the largest outputs, as many as a draft may need. The payment keys of the dropped outputs are still
+    /// known, as enterprise addresses.
     pub(crate) fn only_largest(self) -> Self {
         let few = |utxos: &[Utxo]| largest_few(&utxos.iter().collect::<Vec<_>>(), None, Utxo::is_plain).0;
         let (utxos, collateral) = (few(&self.utxos), few(&self.collateral));
@@ -109,8 +110,8 @@ impl Cip30Wallet {
     }
 }
 
-/// Selects the wallet's largest outputs, those in `preferred` first, up to [`MAX_SPENT`], and always the one that must
-/// be spent. Returns them with the total value of all other outputs.
+/// Selects at most [`MAX_SPENT`] of a wallet's outputs: those in `preferred` first, and larger ones before smaller
+/// ones. `first` is an output that is spent in any case. Also returns the lovelace of all other outputs.
 ///
 /// The selected outputs come from few enough transactions, and hold few enough tokens, that the paywall can look them
 /// up.
@@ -144,7 +145,7 @@ pub(crate) fn lovelace_of(utxos: &[&Utxo]) -> Lovelace {
     utxos.iter().map(|utxo| utxo.value.lovelace).sum()
 }
 
-/// Sums the values of outputs for display. A sum that a single output could not hold is cut to that maximum.
+/// Sums the values of outputs for display. A sum that exceeds what a single output can hold is reduced to that maximum.
 pub(crate) fn total_of(utxos: &[Utxo]) -> Value {
     let mut total = Value::default();
     for Value { lovelace, assets } in utxos.iter().map(|utxo| &utxo.value) {
@@ -157,7 +158,7 @@ pub(crate) fn total_of(utxos: &[Utxo]) -> Value {
     total
 }
 
-/// Quantities of tokens by their units, as decimal texts.
+/// Returns the quantity of each token as a decimal text, by the token's unit.
 pub(crate) fn quantities(value: &Value) -> BTreeMap<String, String> {
     value.assets.iter().map(|(unit, quantity)| (unit.clone(), quantity.to_string())).collect()
 }
@@ -180,8 +181,8 @@ pub(crate) fn span(until: Millis, now: Millis) -> String {
     }
 }
 
-/// Returns the payment key whose signature is needed to spend an output, or `None` if the output is at a script's or
-/// another kind of address.
+/// Returns the payment key that must sign to spend an output. `None` if the output is at a script's address, or at one
+/// without a payment key.
 pub(crate) fn key_of(utxo: &Utxo) -> Option<KeyHash> {
     utxo.address.parse::<Address>().ok().map(|address| *address.payment_key())
 }
@@ -190,9 +191,11 @@ fn at_most(list: &'static str, items: &[&str], most: usize) -> Result<(), Invali
     if items.len() > most { Err(InvalidWallet::TooMany { list, most }) } else { Ok(()) }
 }
 
-/// Parses the outputs of a list and returns the spendable ones. Omits outputs of scripts and of Byron addresses, which
-/// no key of the wallet spends here. If all outputs together have more than [`MAX_TOKENS`] tokens, those with the least
-/// lovelace per token are omitted too, because strangers can send such outputs to a wallet.
+/// Parses a list of outputs and returns the spendable ones.
+///
+/// Omits outputs at script and Byron addresses, which no payment key can spend here. If the outputs have more than
+/// [`MAX_TOKENS`] tokens in total, those with the least lovelace per token are omitted too, because strangers can send
+/// such outputs to a wallet.
 fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>, InvalidWallet> {
     at_most(list, items, most)?;
     let mut read = Vec::new();

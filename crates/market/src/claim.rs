@@ -1,4 +1,4 @@
-//! Claims a payment: ties a transaction to a listing, unless a condition of `claim.sql` blocks it.
+//! Claims a payment: binds a transaction to a listing, unless a condition of `claim.sql` blocks it.
 //!
 //! ```text
 //! parameters ──claim.sql──> NULL: entry, reserved outputs and payment are inserted in one batch
@@ -22,18 +22,19 @@ use crate::{
     purchase_request::{self, UNUSED},
 };
 
-/// SQL for the condition that blocks a claim, over the [`Facts`] in `?1`: one row, whose `condition` is NULL if nothing
-/// does. `{spent}`, `{buyer}` and `{unused}` stand for [`spent_on`], [`buyer::keys`] and [`UNUSED`].
+/// SQL query for the condition that blocks a claim, given the [`Facts`] in `?1`. Returns one row, in which `condition`
+/// is NULL if nothing blocks the claim. `{spent}`, `{buyer}` and `{unused}` stand for [`spent_on`], [`buyer::keys`] and
+/// [`UNUSED`].
 static CONDITIONS: LazyLock<String> = LazyLock::new(|| {
     let sql = include_str!("claim.sql").replace("{spent}", &spent_on("a.owner", "facts.day"));
     sql.replace("{buyer}", &buyer::keys("(SELECT buyers FROM facts)")).replace("{unused}", UNUSED)
 });
-/// SQL query for the name of the condition that blocks a claim; NULL if none does.
+/// SQL query for the name of the condition that blocks a claim; NULL if nothing blocks it.
 static BLOCKED_BY: LazyLock<String> = LazyLock::new(|| format!("SELECT condition FROM ({})", *CONDITIONS));
 /// Maximum number of payment identifiers per transaction.
 const MAX_IDENTIFIERS: u32 = 8;
 
-/// A client's `payment-identifier` (an extension of x402), bound to the payload that it came with.
+/// A client's `payment-identifier` (an extension of x402), with the payload that it was sent with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identifier {
     pub id: String,
@@ -46,16 +47,16 @@ pub struct Identifier {
 pub struct NewPayment<'a> {
     pub tx: TxHash,
     pub cbor: &'a [u8],
-    /// End of the validity interval: the first slot in which the transaction is no longer valid.
+    /// First slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// Party that first submitted the transaction, as far as it is known before this service submits it.
+    /// Party that first submitted the transaction, as far as this service knows before its own submission.
     pub provenance: Provenance,
     pub listing_id: &'a ListingId,
     pub mode: DeliveryMode,
     pub payer: Address,
     /// Price of the listing, which the payment pays.
     pub amount: Lovelace,
-    /// SHA-256 of the header that brought the payment.
+    /// SHA-256 of the header that contained the payment.
     pub header: ContentHash,
     /// Digest of the terms that the seller signed; `None` for instant payments.
     pub terms_digest: Option<ContentHash>,
@@ -65,20 +66,20 @@ pub struct NewPayment<'a> {
     pub inputs: &'a [TxRef],
     /// The account whose service wallet pays.
     pub account: Option<&'a Account>,
-    /// Hash of the content, if contents are stored in the database and the claim must check it.
+    /// Hash of the content whose presence the claim must check; `None` if contents are not stored in the database.
     pub content: Option<ContentHash>,
-    /// Number of the buyer's failed payments for the listing that were looked up on the chain and are in no block.
+    /// Number of the buyer's failed payments for the listing that were looked up on the chain and found in no block.
     pub checked: usize,
-    /// Number of the wallet's recent failed payments for the listing that this payment replaces, because it spends one of
-    /// the inputs of each.
+    /// Number of the wallet's recent failed payments for the listing that this payment replaces. It spends an input of
+    /// each.
     pub replaced: usize,
 }
 
-/// Result of trying to claim a payment. `B` has the conditions that can block it: [`Blocked`] for outside payers,
+/// Result of trying to claim a payment. `B` is the type of the blocking condition: [`Blocked`] for external payers,
 /// [`WalletBlocked`] for service wallets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim<B> {
-    /// The payment was inserted. The caller submits the entry.
+    /// The payment was inserted. The caller must submit this outbox entry.
     New(Entry),
     /// A condition blocks the claim. Nothing was written.
     Blocked(B),
@@ -86,11 +87,11 @@ pub enum Claim<B> {
     InputsTaken,
 }
 
-/// The condition that blocks a claim, whoever pays.
+/// Condition that blocks a claim by any payer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "BlockedRow")]
 pub enum Blocked {
-    /// The transaction was claimed before.
+    /// The transaction was already claimed.
     Known,
     /// The payment identifier belongs to another payload.
     IdentifierTaken,
@@ -100,28 +101,29 @@ pub enum Blocked {
     Paying { tx: TxHash },
     /// The listing was taken off sale.
     OffSale,
-    /// A failed payment of the buyer for the listing may still be included, so the chain must be asked first.
+    /// A failed payment of the buyer for the listing may still be included, so the chain must be asked before a new
+    /// claim.
     Unresolved,
     /// The signed terms are bound to another transaction.
     TermsTaken,
-    /// The listing has another price, and this payment may not pay a former one: a service wallet pays the present price,
-    /// or all offers at the former price have expired.
+    /// The listing's price has changed, and this payment may not pay the former price. A service wallet always pays the
+    /// present price; for other payers, all offers at the former price have expired.
     PriceEnded,
     /// The content is not in the database.
     ContentMissing,
 }
 
-/// The condition that blocks a claim of a payment from a service wallet.
+/// Condition that blocks a claim of a payment from a service wallet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "BlockedRow")]
 pub enum WalletBlocked {
-    /// A condition that can block any payer.
+    /// Condition that applies to every payer.
     Any(Blocked),
     /// The database was restored from a backup, and the service wallet's later purchases have not been read from the
     /// chain yet.
     Restoring,
-    /// Another payment of this wallet for the listing has failed since this one was built, and both could be included,
-    /// because they share no input.
+    /// Another payment of this wallet for the listing has failed since this payment was built. The two share no input,
+    /// so both could be included.
     NewFailure,
     /// The account may not spend the amount.
     SpendRefused(SpendRefused),
@@ -179,11 +181,11 @@ impl TryFrom<BlockedRow> for WalletBlocked {
     }
 }
 
-/// The facts about a payment on which the conditions of `claim.sql` depend, as its JSON parameter. A claim that lacks
-/// one of the fields is rejected.
+/// Facts about a payment on which the conditions of `claim.sql` depend, passed as its JSON parameter. If a field is
+/// missing, the claim is rejected.
 #[derive(Serialize)]
 struct Facts<'a> {
-    /// Transaction id; empty before a transaction is built.
+    /// Transaction id; empty before the transaction is built.
     tx: String,
     listing: &'a ListingId,
     mode: DeliveryMode,
@@ -197,7 +199,7 @@ struct Facts<'a> {
     identifier: Option<&'a str>,
     payload: Option<ContentHash>,
     content: Option<ContentHash>,
-    /// The account that pays; `None` for a payer from outside.
+    /// Account that pays; `None` for an external payer.
     account: Option<AccountFacts<'a>>,
 }
 
@@ -205,7 +207,7 @@ struct Facts<'a> {
 struct AccountFacts<'a> {
     owner: &'a str,
     wallet: Address,
-    /// Time after which a failed payment of the wallet counts as recent, POSIX ms.
+    /// Time in POSIX ms after which a failed payment of the wallet counts as recent.
     since: Millis,
     day: u64,
     session: Option<&'a str>,
@@ -226,8 +228,8 @@ impl<'a> AccountFacts<'a> {
     }
 }
 
-/// Builds the query that checks, before a payment is built, whether an account may buy a listing now. It returns the
-/// condition that would block the payment, or `None`.
+/// Builds the query that checks whether an account may buy a listing now. It runs before a payment is built. Returns
+/// the condition that would block the payment, or `None`.
 pub fn conditions(
     account: &Account,
     listing: &ListingId,
@@ -263,7 +265,7 @@ impl NewPayment<'_> {
         format!("payment:{}:{}", self.listing_id, self.tx)
     }
 
-    /// Returns the creator's share; zero for instant sales, where the payment goes to the creator directly.
+    /// Returns the creator's share. Zero for instant sales, because such a payment goes to the creator directly.
     fn creator_part(&self) -> Lovelace {
         match self.mode {
             DeliveryMode::Instant => Lovelace::ZERO,
@@ -290,8 +292,8 @@ impl NewPayment<'_> {
         }
     }
 
-    /// Claims the payment in one batch: entry, reserved outputs, payment and share of the budget, or nothing. `B` are the
-    /// conditions that can block this payer.
+    /// Claims the payment in one batch, which inserts the outbox entry, its reserved outputs, the payment and its share
+    /// of the budget, or nothing. `B` is the type of the conditions that can block this payer.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
@@ -345,7 +347,7 @@ impl NewPayment<'_> {
         }
     }
 
-    /// Builds the statement that inserts the payment if the statement before it inserted the entry.
+    /// Builds the statement that inserts the payment, if the preceding statement inserted the entry.
     pub(crate) fn insert(&self, now: Millis) -> Write {
         sql::write!(
             include_str!("insert_payment.sql"),
@@ -364,8 +366,8 @@ impl NewPayment<'_> {
         )
     }
 
-    /// Builds the statement that records which agent made the payment, by its grant. It writes nothing unless the
-    /// statement before it inserted the payment.
+    /// Builds the statement that records which agent (by its grant) made the payment. Writes nothing unless the
+    /// preceding statement inserted the payment.
     fn attribute(&self, grant: &str) -> Write {
         sql::write!(
             "INSERT INTO agent_spends (tx_id, grant_id) SELECT ?1, id FROM oauth_grants WHERE id = ?2 AND changes() > 0 \
@@ -375,8 +377,8 @@ impl NewPayment<'_> {
         )
     }
 
-    /// Binds the client's payment identifier to the payment `answer`, with which the same payer has bought the listing
-    /// or is buying it.
+    /// Binds the client's payment identifier to the payment `answer`, by which the same payer bought or is buying the
+    /// listing.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
@@ -387,10 +389,11 @@ impl NewPayment<'_> {
         Ok(())
     }
 
-    /// Builds the statement that binds a payment identifier to a transaction, unless it belongs to another payload.
+    /// Builds the statement that binds a payment identifier to a transaction. Writes nothing if the identifier already
+    /// belongs to another payload.
     ///
     /// An identifier gives access to the content, so it is stored only for the header that claimed the payment, and at
-    /// most [`MAX_IDENTIFIERS`] per transaction.
+    /// most [`MAX_IDENTIFIERS`] are stored per transaction.
     fn identify(&self, identifier: &Identifier, answer: &TxHash, now: Millis) -> Write {
         sql::write!(
             format!(include_str!("insert_identifier.sql"), most = MAX_IDENTIFIERS),
@@ -456,8 +459,7 @@ mod tests {
         database
     }
 
-    /// Returns variants of these facts, each with one member missing, misspelt, or of another type, and with a name for
-    /// the variant.
+    /// Returns named variants of these facts, each with one member missing, misspelt, or of another type.
     fn broken(facts: &Value) -> Vec<(String, Value)> {
         let mut broken = vec![];
         for (key, value) in facts.as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! Stored contents, by the SHA-256 of their bytes. Equal contents of different sellers are stored once.
+//! Stores contents by the SHA-256 of their bytes. A content that several sellers offer is stored once.
 
 use cardano::{ContentHash, TxHash};
 use sql::{Database, DatabaseError, Read, Write};
@@ -20,8 +20,8 @@ pub trait Contents {
     /// Stores the text of a listing's content under its hash. Idempotent.
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError>;
 
-    /// Builds the query that reads the content with this hash, to be run in a batch. Returns `None` if the store is
-    /// not the database. The query returns nothing if the content has more than [`MOST_HELD`] bytes.
+    /// Builds the query that reads the content with this hash in a batch; `None` if contents are not stored in the
+    /// database. The query returns no content of more than [`MOST_HELD`] bytes.
     fn reading(&self, hash: &ContentHash) -> Option<Read<Option<String>>>;
 
     /// Returns the content with this hash; `None` if the store does not have it.
@@ -35,8 +35,8 @@ pub trait Contents {
 
 /// Maximum size in bytes of the content that a request holds in memory while it waits for a block.
 ///
-/// With larger contents, many concurrent requests would exceed the memory of a Workers isolate. A seller could cause
-/// this cheaply by buying from themselves, at the cost of a fee per purchase.
+/// Many concurrent requests with larger contents would exceed the memory of a Workers isolate. A seller could cause
+/// this by buying from themselves, for only a fee per purchase.
 pub const MOST_HELD: usize = 64 << 10;
 
 /// A content store in a database table. D1 limits a row, and so a listing's content, to 2 MB.

@@ -1,4 +1,4 @@
-//! The code that clients are told for each error of a use case, and the field at fault.
+//! Error codes for clients: maps each error of a use case to a code, and to the request's field that caused it, if any.
 
 use api_types::{Error, ErrorCode};
 use x402_cardano::{Refusal, settlement::NotSettled, wire::sign_in_with_x::SignInError};
@@ -13,7 +13,7 @@ use crate::{
     withdraw::WithdrawError,
 };
 
-/// Implements `From` for errors of which each case has a code.
+/// Implements `From` for error types whose every variant has a code.
 macro_rules! coded {
     ($($error:ty { $($case:pat => $code:ident,)+ })+) => {$(
         impl From<$error> for Error {

@@ -107,7 +107,7 @@ pub enum ActionError {
 
 from_by_way_of!(ActionError, NoEscrow: DatabaseError, ChainError);
 
-/// Returns a message that says why a buyer's action is not possible in a state, and which action is.
+/// Returns a message that says why a buyer's action is not possible in a state, and which action is possible instead.
 fn not_possible(action: BuyerAction, state: &str) -> String {
     let instead = match (action, state) {
         (BuyerAction::Dispute, "FundsLocked") => "there is no proof of delivery to dispute yet: use request_refund",
@@ -151,7 +151,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
     /// Drafts an action on a purchase for the wallet of its buyer or seller.
     ///
     /// Takes three provider calls, and one more for each step that the watcher has not stored yet. `wallet` is called
-    /// only when these have been answered, so that waiting requests hold little memory.
+    /// only after all of them are answered, so that waiting requests hold little memory.
     ///
     /// # Errors
     /// Returns the reason for a refusal, worded for the API's client.
@@ -214,7 +214,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
     }
 }
 
-/// Converts the reason why an action cannot be planned at this time to an error for the client.
+/// Converts an error of planning an action at this time to an error for the API's client.
 pub(super) fn unplanned(error: PlanError, action: Action, now: Millis) -> ActionError {
     match error {
         PlanError::NotYet(from) => ActionError::TooEarly { action, from, now },
@@ -234,7 +234,7 @@ fn refusal(error: DraftError, wallet: Address) -> ActionError {
     }
 }
 
-/// Adds summary and description to a draft.
+/// Adds a summary and a description to a draft.
 fn told(
     tx: UnsignedTx,
     permitted: &Permitted,

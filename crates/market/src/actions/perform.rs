@@ -50,7 +50,8 @@ pub struct Owner<'a> {
     pub platform: &'a SigningKey,
 }
 
-/// Converts a buyer's action to the contract's action, the step to take, and the kind of the outbox entry.
+/// Converts a buyer's action to the contract's action, the escrow step that performs it, and the kind of its outbox
+/// entry.
 const fn contracts(action: BuyerAction) -> (Action, Step, Kind) {
     match action {
         BuyerAction::RequestRefund | BuyerAction::Dispute => {
@@ -61,7 +62,7 @@ const fn contracts(action: BuyerAction) -> (Action, Step, Kind) {
     }
 }
 
-/// Returns whether a purchase in this state shows the effect of an action.
+/// Returns whether a purchase with this status already shows the effect of the action.
 const fn is_done(action: BuyerAction, state: Status) -> bool {
     match action {
         BuyerAction::RequestRefund => matches!(state, Status::RefundRequested),
@@ -71,7 +72,7 @@ const fn is_done(action: BuyerAction, state: Status) -> bool {
     }
 }
 
-/// Returns a description of a pending transaction for the buyer.
+/// Describes a pending transaction of this kind to the buyer.
 const fn doing(kind: Kind) -> &'static str {
     match kind {
         Kind::Result => "the seller's proof of delivery",
@@ -85,11 +86,11 @@ const fn doing(kind: Kind) -> &'static str {
 
 impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
     /// Performs an action for the account whose service wallet paid, and returns the transaction. Idempotent: if the
-    /// same action is pending or done, no matter who performed it, its transaction is returned.
+    /// action is pending or done, whoever performed it, returns that transaction.
     ///
     /// # Errors
-    /// Returns [`NoEscrow::Unknown`] if the account has no purchase with this id; otherwise the reason why the action
-    /// cannot be performed, and what to do instead.
+    /// Returns [`NoEscrow::Unknown`] if the account has no purchase with this id. Otherwise, returns the reason why the
+    /// action cannot be performed, and what to do instead.
     pub async fn perform(
         &self,
         purchase: &TxHash,
@@ -194,12 +195,12 @@ fn unsent(error: OutboxError) -> ActionError {
     NoEscrow::from(PortError::from(error)).into()
 }
 
-/// Builds the query that reads the outbox entry that spends an output.
+/// Builds the query that reads the outbox entry whose transaction spends an output.
 fn spending(output: &TxRef) -> Read<Option<Entry>> {
     sql::read!("SELECT {ENTRY} FROM reservations r JOIN outbox ON outbox.tx_id = r.tx_id WHERE r.tx_in = ?1", output)
 }
 
-/// Builds the query that reads the newest open or included outbox entry of a kind that acts on a purchase.
+/// Builds the query that reads the newest outbox entry of this kind for a purchase, if it is open or included.
 fn newest_of(purchase: &TxHash, kind: Kind) -> Read<Option<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \

@@ -1,4 +1,4 @@
-//! Descriptions of escrow actions, for their signers.
+//! Describes escrow actions to their signers.
 
 use cardano::slots::Millis;
 use escrow::{Action, plan::Escrow, rules::Party};

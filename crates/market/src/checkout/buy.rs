@@ -1,4 +1,4 @@
-//! Buying from a service wallet, by the same rules and the same settlement as for external payers.
+//! Buying from a service wallet. The rules and the settlement are those for external payers.
 
 use std::collections::BTreeSet;
 
@@ -36,16 +36,16 @@ use crate::{
     payment, purchase, subject,
 };
 
-/// Maximum number of times to look again for a purchase that a concurrent request has made.
+/// Maximum number of times to look again for a purchase that a concurrent request is making.
 const MAX_ROUNDS: u32 = 3;
-/// Maximum number of further attempts if other payments of the wallet spend the inputs first.
+/// Maximum number of further attempts if other payments from the wallet spend the inputs first.
 const MAX_RETRIES: u32 = 39;
 // Each attempt is valid for one second more than the last.
 const _: () = assert!(VALID_SLOTS + (MAX_RETRIES as u64) < MAX_TIMEOUT_SECONDS as u64);
-/// Maximum pause between attempts in ms, for a wallet with few tokens. A random part is added.
+/// Maximum pause in ms between attempts for a wallet with few tokens, without the random part that is added.
 const MAX_PAUSE_MS: Millis = 1_000;
-/// Number of tokens in a wallet for which the pauses between attempts grow by one step, because the computation of each
-/// attempt grows with the tokens.
+/// Number of tokens in a wallet that lengthens the pauses between attempts by one step. With more tokens, each attempt
+/// takes longer to compute.
 const TOKENS_PER_PAUSE: u64 = 256;
 /// Maximum total time in ms to wait for other payments of the wallet.
 const MAX_WAIT_MS: Millis = 25_000;
@@ -58,13 +58,13 @@ pub struct Order<'a> {
     pub key: &'a SigningKey,
     pub terms: &'a ListingTerms,
     pub mode: DeliveryMode,
-    /// Price that the buyer agreed to pay; `None` if the client does not say.
+    /// Price that the buyer agreed to pay; `None` if the client did not state one.
     pub agreed: Option<Lovelace>,
-    /// 32 random bytes, for the quote and for spreading attempts that collide.
+    /// 32 random bytes for the quote. They also spread the attempts of concurrent requests over time.
     pub nonce: [u8; 32],
 }
 
-/// A payment to be sent, with the data shared by its attempts.
+/// A payment to make, with the data that its attempts share.
 struct PaymentIntent<'a, 'c, D, C, V, Z, K> {
     checkout: &'a Checkout<'c, D, C, V, Z, K>,
     order: &'a Order<'a>,
@@ -74,11 +74,12 @@ struct PaymentIntent<'a, 'c, D, C, V, Z, K> {
     parameters: ProtocolParameters,
     /// Unspent outputs of the wallet that pays, according to the provider.
     utxos: Vec<Utxo>,
-    /// Number of the wallet's recent failed payments for the listing, with which the new payment conflicts.
+    /// Number of the wallet's recent failed payments for the listing. The new payment spends an input of each, so that
+    /// only one can be included.
     replaced: usize,
     /// Number of the buyer's other failed payments for the listing that were looked up on the chain.
     checked: usize,
-    /// Inputs that this payment must spend, so that it conflicts with the recent failed ones.
+    /// Inputs that this payment must spend, so that it cannot be included besides a recent failed payment.
     replacement_inputs: Vec<Utxo>,
 }
 
@@ -86,7 +87,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     /// Buys from a service wallet, or returns an existing purchase.
     ///
     /// # Errors
-    /// Returns an error if nothing was paid, or if the payment is stored but unfinished; the same call then resumes it.
+    /// Returns an error if nothing was paid, or if the payment is stored but not settled yet. In the second case, the
+    /// same call resumes the payment.
     pub async fn buy(&self, order: &Order<'_>) -> Result<Bought, BuyError> {
         if order.account.keys().contains(order.terms.seller_address.payment_key()) {
             return Err(BuyError::OwnListing);
@@ -99,7 +101,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Err(BuyError::SamePurchase)
     }
 
-    /// Makes the purchase unless it exists. Returns `None` if a concurrent request made it first.
+    /// Makes the purchase, or returns the existing one. Returns `None` if a concurrent request made it first.
     async fn buy_once(&self, order: &Order<'_>) -> Result<Option<Bought>, BuyError> {
         let Order { account, terms, mode, nonce, .. } = *order;
         let (wallet, now) = (account.wallet_address, self.now);
@@ -180,7 +182,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         bought.ok_or(BuyError::Busy)
     }
 
-    /// Resumes an unconfirmed payment. Returns `None` if it was claimed for another listing meanwhile.
+    /// Resumes an unconfirmed payment. Returns `None` if the payment was claimed for another listing meanwhile.
     async fn resume_purchase(&self, order: &Order<'_>, tx: &TxHash) -> Result<Option<Bought>, BuyError> {
         let Some(mut record) = self.database.fetch(payment::by_tx(tx)).await? else { return Ok(None) };
         let outcome = self.settle(&mut record.entry, order.terms, Start::Resume, Trust::Payer).await?;
@@ -221,8 +223,9 @@ fn parsed(id: &TxHash, purchase: &str) -> Result<Purchase, DatabaseError> {
 }
 
 impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> PaymentIntent<'_, '_, D, C, V, Z, K> {
-    /// Returns the pauses between attempts: random, so that requests that wait for one wallet spread; longer with each
-    /// attempt and with each [`TOKENS_PER_PAUSE`] tokens in the wallet; [`MAX_WAIT_MS`] together.
+    /// Returns the pauses between attempts, at most [`MAX_WAIT_MS`] in total. They are random, so that requests that
+    /// wait for the same wallet spread. They grow with each attempt, and with every [`TOKENS_PER_PAUSE`] tokens in the
+    /// wallet.
     fn pauses(&self) -> Vec<Millis> {
         let [a, b, c, d, e, f, g, h, ..] = self.order.nonce;
         let random = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
@@ -240,7 +243,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         pauses.scan(0, within).collect()
     }
 
-    /// Builds and claims the payment, or ends with the purchase. Ends with `None` if a concurrent request for the same
+    /// Builds and claims the payment, or ends with the purchase. Ends with `None` if a concurrent request for this
     /// listing was faster. `known` is the wallet as it was read before the first attempt.
     async fn next(&self, attempt: Attempt, known: Option<WalletSnapshot>) -> Result<Next<Option<Bought>>, BuyError> {
         let Self { checkout, order, replaced, checked, .. } = *self;

@@ -1,4 +1,4 @@
-//! Drafts of payments for external wallets, built from the wallet's own description of its outputs.
+//! Drafts payments for external wallets, using each wallet's own description of its outputs.
 //!
 //! Nothing is looked up or stored. The signed transaction is presented and verified like any other payment.
 
@@ -30,9 +30,9 @@ use crate::{
     listing::DeliveryMode,
 };
 
-/// Validity of a draft in seconds: the `maxTimeoutSeconds` of the terms minus a tolerance for clocks.
+/// Validity of a draft in seconds: `maxTimeoutSeconds` of the terms, minus a tolerance for differing clocks.
 const VALID_SECONDS: u64 = MAX_TIMEOUT_SECONDS as u64 - 10;
-/// Generous estimate of a payment's network fee and minimum change together.
+/// Upper estimate of a payment's network fee plus its minimum change.
 const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);
 
 /// Parameters of a draft.
@@ -64,7 +64,7 @@ pub struct PaymentDraft {
 /// Reason why a payment cannot be drafted, worded for the API's client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PaymentDraftError {
-    /// The listing does not allow this mode, or it is not configured.
+    /// The listing does not allow this mode, or no payment method is configured for it.
     #[error("mode: this listing does not offer {}", .0.as_str())]
     NotOffered(DeliveryMode),
     #[error("this is your own listing: you cannot pay yourself")]
@@ -76,7 +76,7 @@ pub enum PaymentDraftError {
         "the wallet's tADA are in too many small outputs (at most {MAX_SPENT}, of {MAX_INPUT_TRANSACTIONS} transactions, can pay) or beside too many tokens ({MAX_INPUT_TOKENS} in all): first send {} to yourself in one output, and pay when that is in a block", needed.display_tada()
     )]
     Scattered {
-        /// Amount that the payment needs, in few outputs of the wallet.
+        /// Amount that the payment needs from a few of the wallet's outputs.
         needed: Lovelace,
     },
     #[error("utxos: {0}")]
@@ -175,19 +175,18 @@ struct Drafting<'a> {
     parameters: &'a ProtocolParameters,
 }
 
-/// A set of payment keys that could pay together, with their outputs.
+/// Payment keys that could pay together, with their outputs.
 struct Payers<'a> {
-    /// Owner of the purchase, and of at least one input.
+    /// Owner of the purchase. At least one input must be the buyer's.
     buyer: Address,
-    /// Output of the buyer that must be spent if other keys pay as well, because the buyer must own an input; `None` to
-    /// leave the choice open.
+    /// Output of the buyer that must be spent if other keys pay as well; `None` if any output of the buyer will do.
     first: Option<&'a Utxo>,
     utxos: Vec<&'a Utxo>,
 }
 
 impl<'a> Drafting<'a> {
-    /// Builds a transaction with a single signature if possible, by the key of the change address or the key with the
-    /// largest amount. Otherwise all keys of the wallet pay together.
+    /// Builds a transaction that needs a single signature if possible: by the key of the change address, or else by the
+    /// key with the largest amount. If neither suffices, all keys of the wallet pay together.
     fn cheapest(&self) -> Result<(UnsignedTx, PaymentOutput, Address), PaymentDraftError> {
         let mut candidates = self.candidates().into_iter();
         let mut payers = Payers { buyer: self.wallet.change, first: None, utxos: vec![] };
@@ -249,7 +248,8 @@ impl<'a> Drafting<'a> {
         Err(PaymentDraftError::Scattered { needed })
     }
 
-    /// Returns the input that identifies the payer, and the payer: its owner, or the buyer of the escrow.
+    /// Returns the input that identifies the payer, and the payer's address. For an instant payment, this is the
+    /// input's owner; for a protected one, the buyer named in the escrow.
     fn payer(&self, tx: &UnsignedTx, buyer: &Address) -> Result<(TxRef, Address), PaymentDraftError> {
         let inputs = &tx.facts().inputs;
         let owned = self.wallet.utxos.iter().filter(|utxo| key_of(utxo).as_ref() == Some(buyer.payment_key()));
@@ -267,8 +267,8 @@ impl<'a> Drafting<'a> {
 }
 
 impl<'a> Payers<'a> {
-    /// Returns the payers with these outputs; `None` if there is no output. The buyer is the owner of `first`, or else
-    /// of the largest output.
+    /// Returns the payers who own these outputs; `None` if there are no outputs. The buyer is the owner of `first`, or
+    /// else of the largest output.
     fn of(utxos: Vec<&'a Utxo>, first: Option<&'a Utxo>) -> Option<Self> {
         let named = first.or_else(|| utxos.iter().copied().max_by_key(|utxo| utxo.value.lovelace))?;
         Some(Self { buyer: named.address.parse().ok()?, first, utxos })

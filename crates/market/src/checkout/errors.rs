@@ -62,7 +62,8 @@ pub enum PayError {
     /// The payment was rejected, so nothing was paid.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The payment exists but does not deliver content now. Contains the reason and its settlement status.
+    /// The payment exists, but its content cannot be delivered now. Contains the reason and the payment's settlement
+    /// status.
     #[error("{0}")]
     NotSettled(Refusal, Box<SettlementResponse>),
     #[error("this payment was refunded: pay with a new transaction")]
@@ -96,7 +97,7 @@ pub enum PayError {
 }
 
 impl PayError {
-    /// Returns the stable error code. This table has all codes that x402 does not define.
+    /// Returns the stable error code. This function defines all codes that x402 does not define.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -116,7 +117,7 @@ impl PayError {
         }
     }
 
-    /// Returns the settlement status of a payment that exists.
+    /// Returns the payment's settlement status; `None` if no payment exists.
     #[must_use]
     pub const fn settlement(&self) -> Option<&SettlementResponse> {
         if let Self::NotSettled(_, settlement) = self { Some(settlement) } else { None }
@@ -128,8 +129,8 @@ impl PayError {
         matches!(self, Self::NotSettled(Refusal::Settlement(NotSettled::Pending), _))
     }
 
-    /// Returns whether the error reports the status of an earlier payment, which payers may see for a hidden listing
-    /// too.
+    /// Returns whether the error reports the status of an earlier payment. Payers may see such a status even if the
+    /// listing is hidden.
     #[must_use]
     pub const fn reports_earlier_payment(&self) -> bool {
         matches!(self, Self::NotSettled(..) | Self::Refunded | Self::Public)
@@ -168,7 +169,7 @@ pub enum BuyError {
     /// The listing does not exist, or is hidden and not owned by the account.
     #[error("listingId: no such listing")]
     UnknownListing,
-    /// The listing does not allow this mode, or it is not configured.
+    /// The listing does not allow this mode, or no payment method is configured for it.
     #[error("mode: this listing does not offer {}", .0.as_str())]
     NotOffered(DeliveryMode),
     /// A spending limit of the account does not allow the purchase.
@@ -182,7 +183,7 @@ pub enum BuyError {
     Insufficient { missing: Lovelace, wallet: Address },
     #[error("this is your own listing: you cannot pay yourself")]
     OwnListing,
-    /// The listing no longer has the price that the buyer agreed to, or the one that this request read.
+    /// The listing's price is not the one that the buyer agreed to, or it changed during this request.
     #[error("the seller changed the price, and nothing was paid: read the listing again")]
     PriceChanged,
     #[error("the payment failed; nothing was paid: {0}")]
@@ -206,7 +207,8 @@ pub enum BuyError {
         "the payment {0} is in a block and waits for more confirmations: call again to get the content; nothing is paid twice"
     )]
     Unconfirmed(TxHash),
-    /// An earlier payment for the same listing may still be included, and a new one cannot conflict with it yet.
+    /// An earlier payment for this listing may still be included, and a new payment that conflicts with it cannot be
+    /// built yet.
     #[error(
         "an earlier payment for this listing, {0}, failed but may still get into a block: try again in a minute; nothing was paid now, and nothing is paid twice"
     )]
@@ -217,7 +219,7 @@ pub enum BuyError {
 }
 
 impl BuyError {
-    /// Returns whether the same call may succeed soon: a payment is unconfirmed, or others block it.
+    /// Returns whether the same call may succeed soon, because a payment is unconfirmed or other payments block it.
     #[must_use]
     pub const fn is_temporary(&self) -> bool {
         matches!(
@@ -266,7 +268,7 @@ pub enum NotRead {
     Failed,
     #[error("this purchase was refunded: its content is no longer yours")]
     Refunded,
-    /// The database or the provider failed, or a block is still missing.
+    /// The database or the provider failed, or the block that permits the release is still missing.
     #[error(transparent)]
     Unavailable(Unavailable),
 }

@@ -1,4 +1,4 @@
-//! External payments: verifies, claims, settles and delivers a payment, or resumes one that was claimed before.
+//! External payments: verifies, claims, settles and delivers a payment, or resumes an already claimed one.
 
 use cardano::{
     Address, ContentHash, Lovelace, TxHash, chain::Chain, evaluation::Evaluate, keys::VerifyEd25519, slots::Millis,
@@ -26,38 +26,38 @@ use crate::{
     release::{Released, Unreleased},
 };
 
-/// Maximum number of attempts to claim a payment when the payment that blocks it fails meanwhile.
+/// Maximum number of attempts to claim a payment. A claim is retried if the payment that blocks it fails meanwhile.
 const MAX_ROUNDS: u32 = 3;
 
-/// Minimum remaining validity of a new payment, in slots. With this much time, a payment has a chance of about three in
-/// four to reach a block.
+/// Minimum remaining validity of a new payment, in slots. In this time, a block includes the payment with a probability
+/// of about three quarters.
 pub(super) const MIN_VALIDITY_SLOTS: u64 = 30;
 
-/// Time in ms for which a transaction that will not be submitted is looked for in mempools and blocks, to make sure
-/// that it is not public.
+/// Time in ms for which mempools and blocks are searched for a transaction that this service will not submit. The
+/// search makes sure that the transaction is not public.
 const PUBLIC_CHECK_MS: Millis = 5_000;
 
-/// Time in ms after the block of a payment during which its `PAYMENT-SIGNATURE` header, if it contains no secret, is
-/// taken to come from the payer when it comes from the same client network.
+/// Time in ms, counted from the block of a payment, for which a `PAYMENT-SIGNATURE` header without a secret is accepted
+/// as its payer's. The header must come from the client network that first sent it.
 ///
 /// Anyone on that network could rebuild the header from the chain. The time is longer than clients have to wait for
 /// confirmations, for a result, or for a provider that is down. Afterwards the payer has to sign.
 const REPLAY_WINDOW_MS: Millis = 60 * 60_000;
 
-/// Time in ms after a delivery during which the same header, if it contains a secret, gets the content again. A client
-/// that lost the response retries within minutes, and the server cannot tell for certain whether a response was lost.
+/// Time in ms, counted from a delivery, for which a header with a secret gets the content again. A client that lost the
+/// response retries within minutes, and the server cannot tell for certain whether a response was lost.
 const RETRY_WINDOW_MS: Millis = 10 * 60_000;
 
 /// A successful payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaidContent {
     pub content: String,
-    /// Settlement response. It names the transaction that bought the listing for the payer. If this is an earlier
+    /// Settlement response. It names the transaction by which the payer bought the listing. If that is an earlier
     /// transaction, the presented payment was not submitted.
     pub settlement: SettlementResponse,
 }
 
-/// A presented payment, with facts about the request that contains it.
+/// A presented payment, with facts about the request that presents it.
 struct PayRequest<'a> {
     terms: &'a ListingTerms,
     presented: &'a Presented<'a>,
@@ -67,8 +67,8 @@ struct PayRequest<'a> {
 }
 
 impl PayRequest<'_> {
-    /// Checks whether this request may resume a claimed payment: it pays for the same listing, and has the same header,
-    /// or the same identifier (`is_identified`), which is never public, or a signature of the payer.
+    /// Checks whether this request may resume a claimed payment. It must pay for the same listing. It must also have
+    /// the same header, the same secret identifier (`is_identified`), or a signature of the payer.
     fn ensure_resumable(&self, record: &PaymentRecord, is_identified: bool) -> Result<(), PayError> {
         self.ensure_same_listing(record)?;
         if !(is_identified || self.has_same_header(record) || self.is_proven(&record.payer)) {
@@ -81,9 +81,9 @@ impl PayRequest<'_> {
         Ok(())
     }
 
-    /// Returns whether the payment was claimed with the same header as this request's, and the header still counts as
-    /// proof of its payer. It does until the content was delivered; with a secret, for [`RETRY_WINDOW_MS`] longer; and
-    /// with a payment identifier, without end.
+    /// Returns whether this request has the header with which the payment was claimed, and the header still proves that
+    /// the payer sent it. A header counts as proof until the content is delivered, or with a secret until
+    /// [`RETRY_WINDOW_MS`] later. A header with a payment identifier always counts.
     fn has_same_header(&self, record: &PaymentRecord) -> bool {
         let Presented { header, identifier, is_secret, is_committed, .. } = self.presented;
         let is_same = record.header == *header || *is_committed;
@@ -107,8 +107,8 @@ impl PayRequest<'_> {
 
     /// Checks whether this client may get the payment's content.
     ///
-    /// If a node knew the transaction before we submitted it, anyone may have copied it, and the payer must have signed
-    /// the request.
+    /// If a node knew the transaction before this service submitted it, anyone may have copied it. The request must
+    /// then be signed by the payer.
     fn ensure_entitled(&self, entry: &Entry, payer: &Address) -> Result<(), PayError> {
         if entry.provenance == Provenance::Ours || self.is_payer(payer) { Ok(()) } else { Err(PayError::Public) }
     }
@@ -124,7 +124,7 @@ impl PayRequest<'_> {
         self.proven.is_some_and(|signer| signer.payment_key() == payer.payment_key())
     }
 
-    /// Returns the provenance of a payment that is not submitted yet.
+    /// Returns who first submitted a payment that this service has not submitted yet.
     fn provenance(&self, payer: &Address) -> Provenance {
         match (self.presented.is_committed, self.is_payer(payer)) {
             (true, _) => Provenance::Ours,
@@ -172,8 +172,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         self.pay_anew(&pay).await
     }
 
-    /// Returns whether a claimed payment is still valid. A payment that was rejected before is verified again if its
-    /// payer requests it, unless a block includes it after all.
+    /// Returns whether a claimed payment is still valid. A payment that was rejected is verified again if its payer
+    /// requests it, unless a block has included it nevertheless.
     async fn is_standing(&self, pay: &PayRequest<'_>, record: &mut PaymentRecord) -> Result<bool, PayError> {
         let is_same_listing = record.listing_id == pay.terms.id;
         let is_ours = record.entry.provenance == Provenance::Ours || pay.is_payer(&record.payer);
@@ -188,8 +188,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(record.entry.state != EntryState::Refused)
     }
 
-    /// Checks that the stored payment has not changed. A payment that was rejected may have been claimed again
-    /// meanwhile.
+    /// Checks that the stored payment has not changed. A rejected payment may have been claimed again meanwhile.
     fn ensure_unchanged(
         &self,
         pay: &PayRequest<'_>,
@@ -212,7 +211,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         self.deliver(pay, &mut record.entry, (&record.payer, &record.header), Start::Resume).await
     }
 
-    /// Settles a claimed payment of this payer and delivers its content.
+    /// Settles a payment that this payer has claimed, and delivers its content.
     async fn deliver(
         &self,
         pay: &PayRequest<'_>,
@@ -244,7 +243,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 
     /// Records that the content is delivered, unless the client has disconnected. If the database fails, the content is
-    /// delivered nevertheless, and the same payment header delivers it once more.
+    /// delivered nevertheless, and the payment's header can get it once more.
     async fn mark_delivered(&self, record: &PaymentRecord) {
         if record.delivered_at_ms.is_some() || (self.hung_up)() {
             return;
@@ -271,7 +270,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok((released, Settlement::Confirmed(evidence).response(&record.entry.tx, payer, api_types::NETWORK)))
     }
 
-    /// Verifies a payment, and returns it with the price that was offered.
+    /// Verifies a payment, and returns it together with the price that was offered.
     async fn verified(
         &self,
         pay: &PayRequest<'_>,
@@ -308,8 +307,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         verified.valid_until < now.saturating_add(MIN_VALIDITY_SLOTS)
     }
 
-    /// Resumes the payment of this transaction if an identical request has claimed it in the meantime. Returns `None`
-    /// otherwise.
+    /// Resumes the payment of this transaction if an identical request has claimed it meanwhile. Otherwise returns
+    /// `None`.
     async fn resume_equal(&self, pay: &PayRequest<'_>, tx: &TxHash) -> Result<Option<PaidContent>, PayError> {
         let record = self.database.fetch(payment::by_tx(tx)).await?;
         let Some(record) = record.filter(|record| record.entry.state != EntryState::Refused) else { return Ok(None) };
@@ -352,7 +351,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Err(NotSettled::Duplicate.into())
     }
 
-    /// Handles a payment whose claim is blocked by this condition. Returns `None` if the claim should be retried.
+    /// Handles a payment whose claim this condition blocks. Returns `None` if the claim should be retried.
     async fn blocked(
         &self,
         pay: &PayRequest<'_>,
@@ -384,8 +383,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// Delivers the content of a listing that the payer has bought before. The response names the transaction of that
-    /// purchase. Returns `None` if it was refunded in the meantime.
+    /// Delivers the content of a listing that the payer has already bought. The response names the transaction of that
+    /// purchase. Returns `None` if the purchase was refunded meanwhile.
     async fn already_owned(
         &self,
         pay: &PayRequest<'_>,
@@ -406,8 +405,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(Some(PaidContent { content, settlement }))
     }
 
-    /// Delivers the content of the payer's unconfirmed payment once it is included. Returns `None` if the payment
-    /// failed meanwhile.
+    /// Waits for the payer's unconfirmed payment and delivers its content. Returns `None` if that payment failed
+    /// meanwhile.
     async fn already_paying(
         &self,
         pay: &PayRequest<'_>,
@@ -425,10 +424,10 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// Checks for a moment that no mempool and no block contains this transaction.
+    /// Checks for a few seconds that no mempool and no block contains this transaction.
     ///
-    /// The check is needed because the transaction will not be submitted, so no node can reject it as known, and
-    /// because the provider's index may lag.
+    /// The check is needed because the service will not submit the transaction, so that no node can reject it as known.
+    /// It takes several seconds because the provider's index may lag.
     async fn ensure_not_public(&self, pay: &PayRequest<'_>, payer: &Address) -> Result<(), PayError> {
         if pay.is_payer(payer) {
             return Ok(());

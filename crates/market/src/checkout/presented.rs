@@ -10,19 +10,20 @@ use x402_cardano::{
 
 use crate::claim::Identifier;
 
-/// The payment and the proofs that a request contains, each as the text of its HTTP header.
+/// The payment and the proofs of a request, each as the text of its HTTP header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Presentation {
     /// x402's `PaymentPayload` (`PAYMENT-SIGNATURE`).
     pub payment: Option<String>,
     /// Recent signature over the listing by the buyer's wallet (`X-Service-Proof`).
     pub proof: Option<String>,
-    /// Signed challenge of a 402 (`SIGN-IN-WITH-X`). It counts like a proof, and is ignored beside one.
+    /// Signed challenge of a 402 answer (`SIGN-IN-WITH-X`). It is accepted like a proof, and ignored if there is a
+    /// proof.
     pub sign_in: Option<String>,
 }
 
-/// An unparsed payment with its summary. The text is parsed again for verification: parsed, it can take eighty times
-/// its size, and a request that waits for a block would hold that memory.
+/// An unparsed payment with its summary. A parsed payment can take eighty times the memory of its text, so only the
+/// text is held while a request waits for a block. It is parsed again for verification.
 #[derive(Clone, Debug)]
 pub struct Presented<'a> {
     pub(super) text: &'a str,
@@ -30,8 +31,8 @@ pub struct Presented<'a> {
     pub(super) header: ContentHash,
     /// Whether the payment contains a secret that only its sender and this service know.
     pub(super) is_secret: bool,
-    /// Whether the transaction commits to this request with a salt. The chain does not show the salt, so only the
-    /// payment's sender knows it.
+    /// Whether the transaction commits to this request with a salt. The salt is not on the chain, so only the payment's
+    /// sender knows it.
     pub(super) is_committed: bool,
     pub(super) identifier: Option<Identifier>,
 }
@@ -39,12 +40,12 @@ pub struct Presented<'a> {
 impl<'a> Presented<'a> {
     /// Parses the value of a `PAYMENT-SIGNATURE` header.
     ///
-    /// Without a secret (`request-binding`, `payment-identifier`), all of a header may be public, and it counts as the
-    /// same header only from the same network. A payment with a `cardano-request-commitment` is accepted for that
-    /// request only.
+    /// A header without a secret (`request-binding`, `payment-identifier`) may be public. It is recognised as the same
+    /// header only from the same network. A payment with a `cardano-request-commitment` is accepted for that request
+    /// only.
     ///
     /// # Errors
-    /// Returns an error if the header is malformed or commits to another request. Nothing was looked up then.
+    /// Returns an error if the header is malformed or commits to another request. Nothing is looked up in that case.
     pub fn read(header: &'a str, network: &str, request: Option<&RequestDigest>) -> Result<Self, Refusal> {
         let payload = PaymentPayload::from_header(header)?;
         let identifier = match payload.payment_id()? {
@@ -64,7 +65,7 @@ impl<'a> Presented<'a> {
         &self.tx
     }
 
-    /// Returns the accepted requirements.
+    /// Returns the payment requirements that the payment accepts.
     ///
     /// # Errors
     /// Returns an error if the requirements do not belong to this scheme.

@@ -36,8 +36,8 @@ pub struct OwnPurchase {
 }
 
 impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
-    /// Returns the content that any of these payment keys bought, if any. Records payments that were included
-    /// meanwhile.
+    /// Returns the content that one of these payment keys bought, or `None` if none did. Records payments that blocks
+    /// have included meanwhile.
     ///
     /// # Errors
     /// Returns an error if the database or the provider failed.
@@ -94,8 +94,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(OwnPurchase { shown, content_hash, content })
     }
 
-    /// Returns content that was bought before, if it may be released now. The chain is asked only if nothing but newer
-    /// blocks is missing.
+    /// Returns content that was bought earlier, if it may be released now. Asks the chain only if the release lacks
+    /// nothing but newer blocks.
     async fn content_again(&self, record: &mut PaymentRecord, hash: &ContentHash) -> Result<String, Unavailable> {
         if record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed) {
             self.observe(record).await?;

@@ -1,4 +1,4 @@
-//! Drives a payment into a block, and a lock together with its result, until its content may be released.
+//! Settles a payment, or a lock with its result: drives the transactions into blocks until the content may be released.
 //!
 //! ```text
 //! payment   submit ──> its block ──────────────────────────────────────────────────> confirmed
@@ -31,23 +31,23 @@ use crate::{
     transitions,
 };
 
-/// Number of polls that look up only the result's block. Then the lock is looked up too, because its buyer may have
-/// spent it before the result.
+/// Number of polls that look up only the result's block. Later polls look up the lock as well, because its buyer may
+/// have spent it before the result could.
 const RESULT_POLLS: usize = 2;
 
-/// The point at which a request begins to settle a payment.
+/// Point at which a request starts to settle a payment.
 #[derive(Clone, Copy)]
 pub(super) enum Start {
     /// Submit a payment that was just claimed.
     Submit,
-    /// Go on with a payment that was just submitted.
+    /// The payment was just submitted. Wait for its block.
     Submitted,
-    /// Poll the chain first, because the payment was submitted before.
+    /// The payment was submitted earlier. Poll the chain first.
     Resume,
 }
 
-/// Status of a payment after this request submitted or polled it. Whether its content may be handed out is for
-/// [`crate::release::release`] to decide.
+/// Status of a payment after this request submitted or polled it. [`crate::release::release`] decides whether its
+/// content may be handed out.
 pub(super) enum PaymentOutcome {
     Included(Box<IncludedPayment>),
     /// No block includes the payment yet.
@@ -63,15 +63,15 @@ pub(super) enum PaymentOutcome {
 
 /// A payment that a block includes.
 pub(super) struct IncludedPayment {
-    /// The payment as stored, with the numbers of newer blocks that this request has seen.
+    /// The stored payment, with the numbers of newer blocks that this request has seen.
     pub record: PaymentRecord,
-    /// The purchase that the payment made, as the text of a JSON object.
+    /// The payment's purchase, as the text of a JSON object.
     pub purchase: Option<String>,
     /// The content, if it was already read while waiting.
     pub content: Option<String>,
 }
 
-/// A lock and its result while this request settles them.
+/// A lock and its result, while one request settles them.
 struct LockRun<'a> {
     lock: &'a mut Entry,
     result_hash: ContentHash,
@@ -85,8 +85,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Outbox { database: self.database, chain: self.chain, hook: &transitions::statements }
     }
 
-    /// Settles a payment as far as the request's time allows: submits it and waits for its block, for its result, and
-    /// for the required number of newer blocks.
+    /// Submits a payment, and waits for its block, its result, and the required number of newer blocks, as far as the
+    /// request's time allows.
     pub(super) async fn settle(
         &self,
         entry: &mut Entry,
@@ -116,8 +116,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(outcome)
     }
 
-    /// Returns whether a block that includes the payment or its result is still missing, so that the content cannot be
-    /// released.
+    /// Returns whether no block includes the payment yet, or none its result, so that the content cannot be released.
     fn is_missing_a_block(&self, outcome: &PaymentOutcome) -> bool {
         match outcome {
             PaymentOutcome::Included(payment) => matches!(
@@ -128,7 +127,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Polls the provider until the payment has enough newer blocks, or until these waits (ms) have passed.
+    /// Polls the provider until the payment has enough newer blocks, or until `waits` are used up, each of which is a
+    /// pause in ms between two polls.
     async fn wait_for_depth(&self, record: &mut PaymentRecord, waits: &[Millis]) {
         let is_unconfirmed =
             |record: &PaymentRecord| record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed);
@@ -145,8 +145,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Updates the number of newer blocks on the newest block that the release of this payment depends on. The tip is
-    /// read first, and the block must still be shown, because a rollback may have removed the recorded one.
+    /// Updates how many newer blocks are on top of the newest block that the release of this payment depends on. Reads
+    /// the chain's tip first, and then checks that the provider still shows the recorded block, because a rollback may
+    /// have removed it.
     pub(super) async fn observe(&self, record: &mut PaymentRecord) -> Result<(), ChainError> {
         if let Some((_, depth)) = self.chain.depth_of(&record.facts.deciding_tx(&record.entry.tx)).await? {
             record.facts.observe(depth);
@@ -154,8 +155,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(())
     }
 
-    /// Waits for a block that includes an instant payment. The batch that records the inclusion also reads the payment,
-    /// the purchase and the content for the response. Also returns the waits that were not needed, in ms.
+    /// Waits for a block that includes an instant payment. Also returns the waits in ms that were not needed.
+    ///
+    /// The batch that records the inclusion also reads the payment, the purchase and the content for the response.
     async fn settle_payment(
         &self,
         entry: &mut Entry,
@@ -191,7 +193,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(included(record, purchase, content))
     }
 
-    /// Waits for the blocks that include a lock and its result. Also returns the waits that were not needed, in ms.
+    /// Waits for the blocks that include a lock and its result. Also returns the waits in ms that were not needed.
     async fn settle_lock(
         &self,
         lock: &mut Entry,
@@ -218,9 +220,10 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok((outcome, rest))
     }
 
-    /// Posts the result of a lock and polls for its block, until a block includes the result or the time is over. With
-    /// `at_once`, the first poll comes before the first wait. Returns how the lock failed, if it did, and the waits
-    /// that were not needed.
+    /// Posts the result of a lock and polls for its block, until a block includes the result or the time is over. If
+    /// `at_once` is set, the first poll precedes the first wait.
+    ///
+    /// Returns how the lock failed, if it did, and the waits that were not needed.
     async fn drive_lock(
         &self,
         run: &mut LockRun<'_>,
@@ -256,8 +259,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok((None, rest))
     }
 
-    /// Posts the result unless one is pending or the lock cannot be spent yet. A failure is retried at the next poll,
-    /// and later by the watcher.
+    /// Posts the result, unless it is already pending or the lock cannot be spent yet. A failure is retried at the next
+    /// poll, and later by the watcher.
     async fn post_result(&self, run: &mut LockRun<'_>) {
         let may_be_spent = matches!(run.lock.state, EntryState::Submitted | EntryState::Included);
         let (None, true, Some(seller)) = (&run.result, may_be_spent, self.seller) else { return };
@@ -308,7 +311,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(())
     }
 
-    /// Looks up the lock on the chain, without its result. Returns how the lock failed, if it did.
+    /// Looks up the lock on the chain, but not its result. Returns how the lock failed, if it did.
     async fn poll_lock(&self, run: &mut LockRun<'_>, asks_tip: bool) -> Result<Option<PaymentOutcome>, Unavailable> {
         // A lagging provider may not show a recorded block. Only the watcher, which compares blocks, undoes inclusions.
         if run.lock.state == EntryState::Included {
@@ -323,8 +326,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     }
 }
 
-/// Builds the outcome of a payment that a block was seen to include, from the stored data. The payment counts as
-/// pending if a tick has recorded a rollback of its block meanwhile.
+/// Builds the outcome of a payment whose inclusion was seen, from the stored data. If the watcher has recorded a
+/// rollback of the block meanwhile, the payment counts as pending.
 fn included(record: PaymentRecord, purchase: Option<String>, content: Option<String>) -> PaymentOutcome {
     if !record.is_purchase() {
         return PaymentOutcome::Pending { submitted: record.entry.state == EntryState::Submitted };
