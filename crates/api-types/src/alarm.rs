@@ -83,9 +83,9 @@ alarms! {
         or paid out.",
     /// The watcher has no deployment record of an escrow contract.
     DeploymentMissing => "Give the watcher the API's ESCROW_DEPLOYMENT, for example by running make deploy.",
-    /// An open escrow is at the address of another contract than the watcher's.
+    /// An open escrow is at a contract address that the watcher is not configured for.
     OtherContract => "Give the watcher the API's ESCROW_DEPLOYMENT, for example by running make deploy.",
-    /// An open escrow has another seller than the watcher's.
+    /// An open escrow has a seller whose key the watcher does not have.
     OtherSeller => "Give the watcher the API's SELLER_SECRET, for example by running make deploy.",
     /// Escrows are open although the watcher is configured not to act as seller.
     SellerAgentOff => "Remove SELLER_AGENT from the watcher's settings, unless another program posts results and \
@@ -114,7 +114,7 @@ alarms! {
     /// The database is almost full.
     DatabaseFilling => "Make room, or bind a bucket (docs/operations.md, \"A full database\"). From 80 % on, new \
         listings and new accounts are refused.",
-    /// The chain provider returns another chain than preprod.
+    /// The chain provider serves a chain that is not preprod.
     OtherChain => "BLOCKFROST_URL names another network. The watcher does nothing until it shows preprod again.",
     /// The newest block's time is far ahead of the clock.
     FutureBlock => "The provider or the clock is wrong. The watcher does nothing until they agree.",

@@ -27,7 +27,8 @@ pub enum ResolveError {
     /// continues the trace where this one stopped.
     #[error("still tracing the escrow back to its lock: ask again")]
     StillTracing,
-    /// The provider does not know a transaction to which its own data refers, so the data is incomplete at the moment.
+    /// The provider's data refers to a transaction that the provider does not know, so the data is incomplete at the
+    /// moment.
     #[error("the chain provider lags: ask again")]
     Lagging,
     /// The payout of another award is spending the same outputs of the arbiter's wallet.

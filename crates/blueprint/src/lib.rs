@@ -59,10 +59,10 @@ pub enum BlueprintError {
     /// The blueprint does not contain the escrow validator.
     #[error("the blueprint has no validator titled {VALIDATOR}")]
     NoValidator,
-    /// The validator's parameters have other types than expected. Contains their types.
+    /// The validator's parameters have unexpected types, which are given here.
     #[error("{VALIDATOR} must take three parameters (integer, list of bytes, integer), this one takes {0:?}")]
     WrongParameters(Vec<String>),
-    /// The validator's datum or redeemer has another shape than expected.
+    /// The validator's datum or redeemer has an unexpected shape.
     #[error("{VALIDATOR} must have a datum of {DATUM_FIELDS} fields and {ACTIONS} actions: this is another contract")]
     WrongInterface,
     /// The field `compiledCode` is not hex.

@@ -65,10 +65,10 @@ pub enum AddressError {
     /// The text is neither bech32 nor hex, or has the wrong length.
     #[error("not a Cardano address: expected bech32 starting with addr_test1")]
     Malformed,
-    /// The address belongs to mainnet, although one of a test network was expected.
+    /// The address belongs to mainnet, but must belong to a test network.
     #[error("not a preprod address: this address is for mainnet; switch the wallet to preprod")]
     WrongNetwork,
-    /// The address belongs to a test network, although one of mainnet was expected.
+    /// The address belongs to a test network, but must belong to mainnet.
     #[error("not a mainnet address: this address is for a test network; switch the wallet to mainnet")]
     TestNetwork,
     /// The payment credential is a script, which cannot sign.

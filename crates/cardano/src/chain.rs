@@ -55,8 +55,8 @@ pub struct Utxo {
 }
 
 impl Utxo {
-    /// Returns `true` if the output holds no tokens and carries no reference script, so that spending it costs no more
-    /// than the fee for one input.
+    /// Returns `true` if the output holds no tokens and carries no reference script. Spending it adds only the size of
+    /// one input to the fee.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.value.assets.is_empty() && self.reference_script.is_none()
@@ -187,8 +187,7 @@ impl ChainError {
 pub trait Chain {
     /// Returns the newest block.
     async fn tip(&self) -> Result<Tip, ChainError>;
-    /// Returns the newest block, or a cached one that was the newest at most two seconds ago. For callers that can do
-    /// without the very newest block.
+    /// Returns the newest block, possibly from a cache that is at most two seconds old.
     async fn recent_tip(&self) -> Result<Tip, ChainError> {
         self.tip().await
     }

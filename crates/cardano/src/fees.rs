@@ -23,8 +23,8 @@ pub const REFERENCE_SCRIPT_TIER_BYTES: u64 = 25_600;
 const TIER_MULTIPLIER: Rational = Rational { numerator: 6, denominator: 5 };
 /// Maximum number of bytes of reference scripts in one transaction (Conway, `maxRefScriptSizePerTx`).
 pub const MAX_REFERENCE_SCRIPT_BYTES: u64 = 200 * 1024;
-/// Number of bytes of a submitted transaction that the ledger counts neither for the fee nor for the maximum size: the
-/// one byte `is_valid` (Alonzo, `toCBORForSizeComputation`).
+/// Size in bytes of the flag `is_valid`, which the ledger does not count for a transaction's fee and maximum size
+/// (Alonzo, `toCBORForSizeComputation`).
 pub const IS_VALID_BYTES: usize = 1;
 
 /// Execution units of scripts: memory and CPU steps.

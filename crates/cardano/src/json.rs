@@ -1,8 +1,8 @@
 //! Limits on JSON from clients. The memory that parsed JSON takes depends on the number of values more than on the
 //! bytes: `{"":0},` has seven bytes, but takes about 400 once parsed into a map.
 
-/// Maximum number of JSON values in a message, a payment or another part of a request: more than twice as many as any
-/// valid one has.
+/// Maximum number of JSON values in a message, a payment or another part of a request. Valid parts have fewer than half
+/// as many.
 pub const MAX_VALUES: usize = 1_000;
 
 /// Returns whether a JSON text has more than `most` values. Scans the bytes without parsing them. Characters inside
@@ -21,8 +21,8 @@ pub fn weight(text: &[u8]) -> usize {
     values(text).count().saturating_add(1).saturating_mul(VALUE_BYTES).saturating_add(text.len())
 }
 
-/// Returns the bytes of a JSON text, outside of strings, after which a value may begin: opening brackets and braces,
-/// commas and colons. Counting them gives an upper bound of the number of values, not counting the outermost one.
+/// Returns the bytes of a JSON text after which a value may begin: brackets and braces that open, commas and colons,
+/// unless they are in a string. Their number is an upper bound of the number of values inside the outermost value.
 fn values(text: &[u8]) -> impl Iterator<Item = &u8> {
     let (mut quoted, mut escaped) = (false, false);
     let begins = move |byte: &&u8| {

@@ -73,7 +73,7 @@ pub enum SignatureError {
     /// This point has order 1, 2, 4 or 8. A public key of small order would verify almost any signature.
     #[error("the {0} is a point of small order")]
     SmallOrder(Point),
-    /// The signature is not one of this message by this key.
+    /// The signature is not a valid signature of this message by this key.
     #[error("the signature does not verify")]
     Mismatch,
 }

@@ -98,9 +98,9 @@ serialized_as_text!(Network);
 mod tests {
     use super::*;
 
-    /// The constants of each network come from these sources. Ids and magics: CIP-34's registry. Prefixes: CIP-19.
-    /// Known slots: each network's Byron and Shelley genesis, as in `SLOT_CONFIG_NETWORK` of lucid (spacebudz/lucid,
-    /// src/plutus/time.ts) and `SlotConfigs` of cardano-client-lib (bloxbean).
+    /// Sources of the constants: CIP-34's registry for ids and magics; CIP-19 for prefixes; each network's Byron and
+    /// Shelley genesis for known slots, as in `SLOT_CONFIG_NETWORK` of lucid (spacebudz/lucid, src/plutus/time.ts) and
+    /// `SlotConfigs` of cardano-client-lib (bloxbean).
     #[test]
     fn each_network_has_the_constants_of_its_genesis_and_the_standards() {
         type Figures = (&'static str, &'static str, u8, u32, &'static str, u64, u64);

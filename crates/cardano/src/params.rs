@@ -29,8 +29,8 @@ pub struct ProtocolParameters {
     pub max_tx_ex_mem: u64,
     /// Maximum CPU steps of a transaction.
     pub max_tx_ex_steps: u64,
-    /// Price per byte of referenced script in the first tier, in lovelace. Each further 25,600 bytes cost 1.2 times as
-    /// much as those before.
+    /// Price in lovelace per byte of reference script in the first tier of 25,600 bytes. Each further tier is 1.2 times
+    /// as expensive per byte.
     pub min_fee_ref_script_cost_per_byte: Rational,
     /// Plutus V3 cost model, in the ledger's order.
     pub cost_model_v3: Vec<i64>,

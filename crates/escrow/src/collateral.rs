@@ -35,8 +35,8 @@ pub fn minimum_after_result(datum: &Datum, parameters: &ProtocolParameters) -> O
     parameters.min_utxo(output_bytes(grown.to_cbor().len()))
 }
 
-/// Returns the smallest collateral that makes sure that an escrow of this price always holds the lovelace that the
-/// ledger demands. `datum.collateral_return` is ignored. `None` if the amount is out of range.
+/// Returns the smallest collateral with which an escrow of this price always holds the minimum lovelace of its output.
+/// `datum.collateral_return` is ignored. `None` if the amount is out of range.
 #[must_use]
 pub fn collateral_for(price: Lovelace, datum: &Datum, parameters: &ProtocolParameters) -> Option<Lovelace> {
     let mut datum = Datum { collateral_return: Lovelace::ZERO, ..datum.clone() };

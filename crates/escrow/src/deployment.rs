@@ -41,7 +41,7 @@ pub enum ParameterError {
 }
 
 impl Parameters {
-    /// Checks that arbiters can settle disputes under these parameters, and nobody else.
+    /// Checks that arbiters, and nobody else, can settle disputes under these parameters.
     ///
     /// # Errors
     /// See [`ParameterError`].

@@ -75,7 +75,7 @@ pub enum Reason {
     Delivered,
     /// The seller committed to this text for this listing, but the text differs from the listing's content.
     WrongContent,
-    /// The text is not the one that the seller committed to, and other evidence may still arrive.
+    /// The seller did not commit to this text, and other evidence may still arrive.
     Inconclusive,
     /// No evidence for the seller arrived before the deadline.
     NoEvidence,

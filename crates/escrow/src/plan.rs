@@ -39,8 +39,8 @@ mod together;
 pub use draft::DraftError;
 pub use time::{ChainTime, LEAST_WINDOW_MS};
 
-/// Divisor of the evaluated execution units that gives the margin added to them: one tenth. The final transaction has a
-/// slightly different fee than the evaluated draft, so the script may need slightly more units.
+/// Divisor of the evaluated execution units: the margin added to them is one tenth. The final transaction's fee differs
+/// slightly from that of the evaluated draft, so the script may need slightly more units.
 const MARGIN_DIVISOR: u64 = 10;
 
 /// An escrow on the chain: an output with its decoded datum.
@@ -88,7 +88,7 @@ pub enum PlanError {
     /// The action is possible only once a block has reached this time, in POSIX milliseconds.
     #[error("too early: possible from {0} on")]
     NotYet(Millis),
-    /// The award that the arbiters signed is for another output than the escrow's.
+    /// The arbiters signed an award for an output that is not this escrow's.
     #[error("the award is for another output")]
     OtherOutput,
     /// The payouts exceed the amount that the seller collects.
@@ -235,7 +235,7 @@ impl Planner<'_> {
         Ok(ValidityRange { from, until: Some(begins(validity.until)?) })
     }
 
-    /// Builds the output in which the escrow continues. It holds everything that the escrow holds, and more lovelace if
+    /// Builds the output in which the escrow continues. The output holds the escrow's whole value, and more lovelace if
     /// the ledger requires it.
     fn continuation(
         &self,

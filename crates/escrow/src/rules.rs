@@ -24,7 +24,7 @@ pub enum Party {
     Buyer,
     /// The holder of the datum's seller key, who must sign the transaction.
     Seller,
-    /// The arbiters, enough of whom must have signed the award. Anyone may submit the transaction.
+    /// The arbiters. Enough of them must have signed the award; anyone may submit the transaction.
     Arbiters,
 }
 

@@ -47,8 +47,8 @@ impl Ending {
 }
 
 impl Escrow {
-    /// Determines how a transaction continued or ended this escrow. `outputs` are those of the transaction, which must
-    /// have spent the escrow and whose scripts must have succeeded.
+    /// Determines how a transaction continued or ended this escrow, given the transaction's outputs. The transaction
+    /// must have spent the escrow, and its scripts must have succeeded.
     #[must_use]
     pub fn spent_into(&self, outputs: &[Utxo]) -> Spent {
         let here = outputs.iter().filter(|output| output.address == self.utxo.address);

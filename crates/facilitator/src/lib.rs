@@ -38,7 +38,7 @@ use x402_cardano::{
     wire::Network,
 };
 
-/// The facilitator, with the ports of one request.
+/// The facilitator, with the database, the chain and the other ports that one request uses.
 #[derive(Clone, Copy)]
 pub struct Facilitator<'a, D, C, V, Z> {
     pub database: &'a D,

@@ -61,7 +61,7 @@ pub enum Decision {
     Accept,
     /// Record that this block includes the transaction.
     Include(Inclusion),
-    /// Record that another block than the one recorded before includes the transaction.
+    /// Record that a different block than before includes the transaction.
     Reanchor(Inclusion),
     /// Reopen the entry, because a rollback removed the transaction's block, or because its scripts failed in that
     /// block.

@@ -142,9 +142,9 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok((has_changed, Some(read)))
     }
 
-    /// Submits the transaction of an entry whose attempt was recorded before. If a node rejects it, the unconfirmed
-    /// transactions whose change it spends are submitted again, because the node may have lost them, and then the
-    /// transaction itself once more.
+    /// Submits the transaction of an entry, after the attempt was recorded. If a node rejects the transaction, the node
+    /// may have lost unconfirmed transactions whose change it spends. They are submitted again, and then the
+    /// transaction itself.
     async fn submit(
         &self,
         entry: &mut Entry,

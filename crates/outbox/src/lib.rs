@@ -50,5 +50,5 @@ pub use statements::{
 };
 pub use wallet::{MAX_LAG_MS, MAX_LATE_MS, MAX_VALID_MS, SnapshotQuery, VALID_SLOTS, WalletSnapshot, snapshot};
 
-/// Tables and triggers of an outbox: the first migration of each database that has one.
+/// Tables and triggers of an outbox, which are the first migration of each database with an outbox.
 pub const SCHEMA: &str = include_str!("schema.sql");

@@ -51,7 +51,8 @@ pub enum Replacement {
 enum FailedStatus {
     /// The transaction can no longer be included, because another included transaction spent one of its inputs.
     Conflicted,
-    /// The transaction cannot be included together with any other transaction that spends this output.
+    /// The transaction spends this output, so it cannot be included together with another transaction that spends the
+    /// output.
     Input(Utxo),
     /// A block includes the transaction.
     InBlock,
@@ -62,8 +63,8 @@ enum FailedStatus {
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Returns the inputs that the wallet's next transaction must spend, so that none of the failed transactions
-    /// `ended` can be included as well. `shown` are the wallet's outputs according to the provider. The provider is
-    /// asked about an input of a failed transaction only if neither `known` nor `shown` tells its state.
+    /// `ended` can be included as well. `shown` contains the wallet's outputs according to the provider. An input of a
+    /// failed transaction is looked up on the chain only if `known` and `shown` do not tell its state.
     ///
     /// # Errors
     /// Returns [`OutboxError`] if the database or the chain is unavailable.

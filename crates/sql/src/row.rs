@@ -84,7 +84,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for RowDeserializer<D> {
     }
 }
 
-/// A row with the columns of two structs, as a join returns it.
+/// A row with the columns of two structs, as joins return it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Both<A, B>(pub A, pub B);
 
@@ -149,7 +149,7 @@ pub fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(column: D) -> Result
 pub enum Columns {
     /// No columns, because the query returns no rows.
     None,
-    /// Exactly one column, of any name.
+    /// Exactly one column; its name does not matter.
     One,
     /// The columns of these names, in any order.
     Named(Vec<&'static str>),

@@ -61,7 +61,7 @@ refusals! {
     /// Reason why a facilitator does not accept the requirements of another server.
     #[derive(Copy)]
     pub enum InvalidRequirements {
-        /// The requirements are on another network than the facilitator's.
+        /// The requirements are for a network that the facilitator does not use.
         #[error("paymentRequirements.network: only {0} is supported")]
         Network(&'static str) => "invalid_network",
         /// The transfer method is unknown, or the facilitator has no deployment of the escrow.

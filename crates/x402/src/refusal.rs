@@ -15,8 +15,8 @@ macro_rules! refusals {
         }
 
         impl $name {
-            /// Returns the stable code of the error: that of the reference implementation, if it has one for the same
-            /// rule.
+            /// Returns the stable code of the error. If the reference implementation has a code for the same rule, that
+            /// code is used.
             #[must_use]
             pub const fn code(&self) -> &'static str {
                 match self {
@@ -127,9 +127,9 @@ impl Refusal {
         }
     }
 
-    /// Returns `true` if the payment cannot be parsed, for which HTTP answers 400. [`Refusal::Requirements`] is the
-    /// service's fault and answers 500; every other refusal answers 402 (x402, `specs/transports-v2/http.md`, "Error
-    /// Handling").
+    /// Returns `true` if the payment cannot be parsed, so that the HTTP status is 400. It is 500 for
+    /// [`Refusal::Requirements`], which is the service's fault, and 402 for every other refusal (x402,
+    /// `specs/transports-v2/http.md`, "Error Handling").
     #[must_use]
     pub const fn is_malformed(&self) -> bool {
         matches!(self, Self::Header(_) | Self::PaymentId(_) | Self::Payload(_))

@@ -37,7 +37,7 @@ const DOMAIN: &str = "x402:exact:cardano:request-commitment:http:1";
 /// An HTTP request to be paid for, as both its sender and its receiver see it.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpRequest<'a> {
-    /// Method, with its case unchanged.
+    /// HTTP method, with its case unchanged.
     pub method: &'a str,
     /// Absolute URL with its query. Its origin is the configured public one rather than that of a `Host` header.
     pub url: &'a str,
@@ -197,7 +197,7 @@ struct BindingParams {
     headers: Vec<String>,
 }
 
-/// The 402 asks for a commitment to another request than the one that the client made.
+/// The 402 asks for a commitment to a request that the client did not make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the service asks for a commitment to another request than this one")]
 pub struct OtherRequest;

@@ -13,8 +13,8 @@ use worker::{Env, Headers, Method, Request, RequestInit};
 
 /// Maximum size of the arbiter's answer in bytes.
 const MAX_ANSWER: usize = 64 << 10;
-/// Timeout of a request to the arbiter, in which it traces the escrow's transactions back to the lock and submits the
-/// award.
+/// Timeout of a request to the arbiter. Within this time, the arbiter traces the escrow back to its lock and submits
+/// the award.
 const TIME: Duration = Duration::from_secs(60);
 
 /// Reason why the arbiter gave no answer.

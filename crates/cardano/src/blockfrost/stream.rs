@@ -47,7 +47,7 @@ pub trait Collect {
 pub struct AnswerReader<C> {
     collected: C,
     parser: JsonParser<Piece>,
-    /// Number of bytes of the response in the chunks before the current one.
+    /// Total size in bytes of the chunks before the current chunk.
     before: usize,
     /// Offset in the response at which the last token ended.
     token_end: usize,
@@ -111,7 +111,7 @@ impl<C: Collect> AnswerReader<C> {
         }
     }
 
-    /// Parses the next chunk of the response and returns whether more chunks are wanted. Errors are returned by
+    /// Parses the next chunk of the response. Returns `false` if no more chunks are needed. Errors are returned by
     /// [`AnswerReader::finish`].
     pub fn push(&mut self, piece: Vec<u8>) -> bool {
         if self.ended.is_none() {
@@ -151,7 +151,7 @@ impl<C: Collect> AnswerReader<C> {
         self.element.as_ref().map_or(0, |(text, _)| text.capacity()).saturating_add(self.parser.feeder.bytes.capacity())
     }
 
-    /// Parses the current chunk and returns whether more chunks are wanted.
+    /// Parses the current chunk. Returns `false` if no more chunks are needed.
     fn read(&mut self) -> ChainResult<bool> {
         loop {
             let event = self.parser.next_event().or_else(|error| malformed(&format!("an answer's JSON: {error}")))?;
@@ -173,7 +173,7 @@ impl<C: Collect> AnswerReader<C> {
         Ok(true)
     }
 
-    /// Handles one event of the JSON parser and returns whether more events are wanted.
+    /// Handles one event of the JSON parser. Returns `false` to stop parsing.
     fn take(&mut self, event: JsonEvent) -> ChainResult<bool> {
         match event {
             JsonEvent::StartObject | JsonEvent::StartArray => self.begin(event)?,

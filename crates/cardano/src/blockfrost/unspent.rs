@@ -15,16 +15,16 @@ use crate::{
     money::Lovelace,
 };
 
-/// Maximum number of outputs to read from one transaction or page. The ledger's size limit keeps real ones far below
-/// it.
+/// Maximum number of outputs to read from one transaction or page. Because the ledger limits a transaction's size, real
+/// transactions have far fewer.
 pub(super) const MAX_OUTPUTS: usize = 1_000;
 /// Maximum number of different tokens to read from one output. An output's value has at most 5,000 bytes
 /// (`maxValueSize`) and each token at least 3, so every valid output can be read. Otherwise a stranger could block a
 /// wallet's payments by sending an output that cannot be read.
 const MAX_ASSETS: usize = 2_000;
 
-/// Maximum number of tokens that one request holds in memory (about 400 kB), because dozens of requests may be running
-/// at once. A single output has at most 1,600.
+/// Maximum number of tokens that one request holds in memory (about 400 kB). Dozens of requests may be running at once.
+/// A single output holds at most 1,600 tokens.
 const MAX_TOKENS: usize = 2_000;
 
 #[derive(Deserialize)]
@@ -176,8 +176,8 @@ pub fn utxos(body: &[u8], address: &str) -> ChainResult<UnspentOutputs> {
     stream::whole(body, UnspentPage::at(address))
 }
 
-/// The unspent outputs of a wallet that have been read so far. They are read page by page from both ends of the list,
-/// so a stranger who fills one end with outputs does not hide those at the other end.
+/// The unspent outputs of a wallet that have been read so far. Pages are read alternately from both ends of the list,
+/// so that a stranger who fills one end with outputs cannot hide the outputs at the other end.
 #[derive(Debug, Default)]
 pub struct Holdings {
     utxos: Vec<Utxo>,
@@ -211,8 +211,8 @@ impl Holdings {
         (1..=most).flat_map(|page| [(page, End::Oldest), (page, End::Newest)])
     }
 
-    /// Adds a page that was read from one end, and returns whether unread outputs may remain between the ends. `full`
-    /// is the number of outputs on a full page.
+    /// Adds a page that was read from one end of the list. Returns whether outputs that have not been read may remain.
+    /// `full` is the number of outputs on a full page.
     pub fn take(&mut self, end: End, page: UnspentOutputs, full: usize) -> bool {
         let met = page.listed.iter().any(|listed| self.seen.get(listed).is_some_and(|other| *other != end));
         let more = page.listed.len() >= full && !met;
@@ -222,13 +222,13 @@ impl Holdings {
         more
     }
 
-    /// Returns the outputs that have been read so far, except dropped ones.
+    /// Returns the outputs that have been read so far, without those dropped because of their many tokens.
     #[must_use]
     pub fn utxos(&self) -> &[Utxo] {
         &self.utxos
     }
 
-    /// Converts to the outputs that have been read so far, except dropped ones.
+    /// Converts to the outputs that have been read so far, without those dropped because of their many tokens.
     #[must_use]
     pub fn into_utxos(self) -> Vec<Utxo> {
         self.utxos

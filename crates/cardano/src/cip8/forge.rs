@@ -25,7 +25,7 @@ pub(super) struct Forge {
     pub signer: SigningKey,
     pub key: Vec<(Value, Value)>,
     pub protected: Vec<(Value, Value)>,
-    /// Bytes in place of the encoded map of protected headers; `None` to encode the map.
+    /// Bytes to use instead of the encoded map of protected headers; `None` to encode the map.
     pub protected_bytes: Option<Vec<u8>>,
     pub unprotected: Vec<(Value, Value)>,
     pub payload: Value,

@@ -103,7 +103,7 @@ pub enum Cip8Error {
     /// The key contains its secret part, so its owner should stop using it.
     #[error("the key contains a private key; never send it anywhere")]
     PrivatePart,
-    /// The key's `key_ops` allow something other than verifying.
+    /// The key's parameter `key_ops` allows operations other than verifying.
     #[error("the key is not marked for verifying")]
     KeyOperations,
     /// The key or the signature has a parameter or header that no wallet emits.
@@ -130,13 +130,13 @@ pub enum Cip8Error {
     /// The signature is not 64 bytes long.
     #[error("the signature is not 64 bytes long")]
     SignatureLength,
-    /// The signature is for another address than the claimed one.
+    /// The address in the signature differs from the claimed address.
     #[error("the signature is for another address")]
     OtherAddress,
     /// The key is not the address's payment key. A stake key is not accepted either.
     #[error("the key is not the payment key of the address")]
     OtherKey,
-    /// The signature is of another message than the expected one.
+    /// The signed message differs from the expected message.
     #[error("the signature is of another message")]
     OtherPayload,
     /// The Ed25519 signature is invalid.

@@ -178,9 +178,8 @@ impl SignedTx {
         &self.cbor
     }
 
-    /// Returns the size in bytes that the ledger limits and charges for: that of the transaction without its one-byte
-    /// validity flag. Source: cardano-ledger, Alonzo's `toCBORForSizeComputation`, which keeps sizes as they were in
-    /// Mary.
+    /// Returns the size in bytes that the ledger limits and charges for: the transaction's size without its one-byte
+    /// validity flag. Source: cardano-ledger, Alonzo's `toCBORForSizeComputation`.
     #[must_use]
     pub fn ledger_size(&self) -> usize {
         self.cbor.len().saturating_sub(1)

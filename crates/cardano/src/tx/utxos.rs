@@ -40,9 +40,9 @@ pub const MAX_TX_IN_BLOCK: usize = 64 << 10;
 pub struct TransactionUtxos {
     /// Transaction id: BLAKE2b-256 of the body's bytes as received.
     pub id: TxHash,
-    /// `true` if the scripts succeeded, according to these bytes. The transaction id does not cover this flag, which is
-    /// outside the body. [`Inclusion::valid`](crate::chain::Inclusion::valid) is the provider's statement about the
-    /// block.
+    /// The transaction's own flag for whether its scripts succeed. The flag is outside the body, so the transaction id
+    /// does not cover it. The provider's statement about the included transaction is
+    /// [`Inclusion::valid`](crate::chain::Inclusion::valid).
     pub valid: bool,
     /// First slot in which the transaction is valid; `None` if there is no such limit.
     pub validity_start: Option<u64>,

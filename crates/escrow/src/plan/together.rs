@@ -13,8 +13,8 @@ use cardano::{
 use super::Planner;
 
 impl Planner<'_> {
-    /// Combines plans into one, whose validity interval is the intersection of theirs. Returns `None` if the
-    /// intersection is empty, or if `plans` is.
+    /// Combines plans into one plan, whose validity interval is the intersection of the plans' intervals. Returns
+    /// `None` if the intersection or `plans` is empty.
     ///
     /// The scripts share a transaction's maximum execution units equally, so that the draft can be evaluated.
     #[must_use]

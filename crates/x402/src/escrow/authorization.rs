@@ -32,13 +32,13 @@ refusals! {
         /// The requirements do not have the scheme's shape.
         #[error("{0}")]
         Schema(#[from] SchemaError) => "invalid_exact_cardano_requirements_masumi_schema",
-        /// The transfer method has another name than the configured one.
+        /// The name of the transfer method is not the configured name.
         #[error("the escrow's transfer method is another")]
         Method => "invalid_exact_cardano_requirements_masumi_method",
         /// A digest of the request commitment is wrong.
         #[error("{0}")]
         Commitment(#[from] CommitmentError) => "invalid_exact_cardano_requirements_masumi_commitment",
-        /// The terms contain another digest than that of the request commitment.
+        /// The digest in the terms differs from that of the request commitment.
         #[error("terms.inputHash is not inputCommitment.digest")]
         InputHash => "invalid_exact_cardano_requirements_masumi_input_hash",
         /// The deadlines are too close together.
@@ -59,7 +59,7 @@ refusals! {
         /// The signature's header `hashed` is not `false`, so the wallet may have signed a hash of the digest.
         #[error("the seller's signature must say that its payload is not hashed")]
         Hashed => "invalid_exact_cardano_requirements_masumi_seller_signature",
-        /// `blockchainIdentifier` is not the one that follows from the other fields of the requirements.
+        /// The field `blockchainIdentifier` does not match the other fields of the requirements.
         #[error("blockchainIdentifier is not that of the requirements")]
         Identifier => "invalid_exact_cardano_requirements_masumi_identifier",
     }
@@ -76,7 +76,7 @@ pub(super) struct Issued<'a> {
 
 type Check = fn(&Issued<'_>) -> Result<(), AuthorizationError>;
 
-/// Every rule about the requirements except the one about the seller's signature, in the order in which they are
+/// Every rule about the requirements except that for the seller's signature, in the order in which the rules are
 /// checked.
 pub(super) const CHECKS: &[Check] =
     &[schema, method, commitment, input_hash, deadline_gaps, deployment, address, agent_identifier, identifier];
@@ -126,7 +126,7 @@ fn holds(condition: bool, error: AuthorizationError) -> Result<(), Authorization
     if condition { Ok(()) } else { Err(error) }
 }
 
-/// Verifies the seller's CIP-8 signature of exactly these terms. The signed payload must not be hashed.
+/// Verifies the seller's CIP-8 signature of exactly these terms. Signatures over a hashed payload are rejected.
 pub(super) async fn seller_signature(
     port: &impl VerifyEd25519,
     issued: &Issued<'_>,
@@ -213,8 +213,8 @@ mod tests {
     };
     use crate::wire::Amount;
 
-    /// Applies a change to valid requirements, and returns the code of every rule that they break then. With `resign`,
-    /// the seller signs the changed terms.
+    /// Applies a change to valid requirements, and returns the codes of the rules that the changed requirements break.
+    /// With `resign`, the seller signs the changed terms.
     fn broken(resign: bool, change: impl FnOnce(&mut PaymentRequirements, &mut EscrowExtra)) -> Vec<&'static str> {
         let mut entry = offered().requirements;
         let mut extra = entry.extra.escrow().unwrap().clone();

@@ -76,7 +76,7 @@ pub enum CommitmentError {
     /// The digest of the part at this index differs from that of its content.
     #[error("inputCommitment.parts[{0}].digest is not the digest of its content")]
     PartDigest(usize),
-    /// The commitment's digest differs from the recomputed one.
+    /// The commitment's digest is wrong.
     #[error("inputCommitment.digest is not the digest of the manifest")]
     Digest,
 }

@@ -57,7 +57,7 @@ pub struct VerifiedLock {
 /// The rule that a lock breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// The transaction must have exactly one output at the escrow's address, and has this number of them.
+    /// The number of the transaction's outputs at the escrow's address, given here, is not one.
     #[error("the transaction must have exactly one output at the escrow address, and has {0}")]
     OutputCount(usize),
     /// The escrow output has no inline datum.
@@ -96,10 +96,10 @@ pub enum LockError {
     /// A field of the datum differs from the signed terms.
     #[error("the escrow datum's {0} is not as the seller signed it")]
     Mismatch(Field),
-    /// The collateral is neither zero nor at least the minimum.
+    /// The collateral is below the minimum, but not zero.
     #[error("collateral_return_lovelace must be 0 or at least {}", collateral::MIN_COLLATERAL)]
     Collateral,
-    /// The output does not hold exactly price and collateral, whose sum is given here.
+    /// The output does not hold exactly the sum of price and collateral, which is given here.
     #[error("the escrow output must hold exactly price and collateral, {0} lovelace")]
     Value(Lovelace),
     /// The escrow output holds native tokens.
@@ -109,7 +109,7 @@ pub enum LockError {
     /// is given here.
     #[error("the escrow output must hold at least {0} lovelace to carry the seller's result: add collateral")]
     MinUtxo(Lovelace),
-    /// The transaction has no TTL, or one after `pay_by_time`.
+    /// The transaction has no TTL, or its TTL is after `pay_by_time`.
     #[error("the transaction needs a TTL that is not after pay_by_time")]
     Ttl,
 }
@@ -147,7 +147,8 @@ refusals! {
 }
 
 impl LockError {
-    /// Returns the stable code of the rule: that of the reference implementation, if it has one for exactly this rule.
+    /// Returns the stable code of the rule. If the reference implementation has a code for exactly this rule, that code
+    /// is used.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {

@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Payment;
 
-/// Maximum number of earlier transactions whose outputs one payment may spend. Each of them is looked up by a call to
-/// the provider, and a request may make about 40 outgoing calls in total: those that submit the payment and wait for
-/// its block must remain.
+/// Maximum number of earlier transactions whose outputs one payment may spend. Looking up each of them takes a call to
+/// the provider. A request may make about 40 outgoing calls in total, some of which are needed to submit the payment
+/// and wait for its block.
 pub const MAX_INPUT_TRANSACTIONS: usize = 16;
 
-/// Maximum number of native tokens in the outputs that a foreign payment spends. The outputs stay in memory until the
-/// payment is verified, next to those of concurrent payments. One output holds a few hundred tokens with names of usual
-/// length, and at most 1,600.
+/// Maximum number of native tokens in the outputs that a payment from an external wallet spends. The outputs stay in
+/// memory until the payment is verified. One output holds a few hundred tokens with names of usual length, and at most
+/// 1,600.
 pub const MAX_INPUT_TOKENS: usize = 1_000;
 
 /// Maximum number of concurrent lookups for one payment. Each can return three outputs full of tokens.
@@ -113,7 +113,7 @@ impl Facts {
     }
 }
 
-/// Reads those outputs of `tx` that the payment spends.
+/// Reads the outputs of `tx` that the payment spends.
 async fn looked_up(chain: &impl Chain, tx: &TxHash, payment: &Payment) -> Result<Vec<TracedOutput>, ChainError> {
     let named = payment.tx.inputs.iter().filter(|input| input.tx == *tx).copied().collect();
     Ok(chain.outputs_among(tx, &named, MAX_INPUT_TOKENS).await?.unwrap_or_default())

@@ -22,16 +22,16 @@ pub struct Accepted {
 }
 
 refusals! {
-    /// Difference between the entry that a buyer sent back and the offered one.
+    /// Difference between the offered entry of `accepts` and the entry that the buyer sent back.
     #[derive(Copy)]
     pub enum InvalidAccepted {
         /// The scheme is not `exact`.
         #[error("only the scheme \"exact\" is offered: choose an entry of accepts")]
         Scheme => "unsupported_scheme",
-        /// The network is another than the offered one.
+        /// The network differs from the offered network.
         #[error("the accepted network is not the one offered: pay on {0}")]
         Network(&'static str) => "network_mismatch",
-        /// A field that is neither scheme nor network differs; its name is given here.
+        /// Another field differs. Contains its name.
         #[error(
             "accepted.{0} is not what is offered now: request the resource again and echo one entry of accepts unchanged"
         )]
@@ -63,8 +63,8 @@ impl Accepted {
         EscrowExtra::read(&self.entry.extra)
     }
 
-    /// Returns `true` if the canonical JSON (RFC 8785) of this entry equals that of `offered`. An alias of the network
-    /// is replaced by the network's name before.
+    /// Returns `true` if this entry and `offered` have the same canonical JSON (RFC 8785). An alias of the network's
+    /// name is first replaced by that name.
     ///
     /// An offered entry can contain a signature that the sender does not know. The comparison therefore takes constant
     /// time, so that it does not reveal how much of the signature was guessed.
@@ -118,7 +118,7 @@ impl Accepted {
         self.entry.network
     }
 
-    /// Checks that the scheme is `exact` and the network is the `offered` one.
+    /// Checks that the scheme is `exact` and the network is `offered`.
     pub(crate) fn check_basics(&self, offered: Network) -> Result<(), InvalidAccepted> {
         if self.entry.scheme != SCHEME_EXACT {
             Err(InvalidAccepted::Scheme)

@@ -17,8 +17,8 @@ pub enum Extra {
     Escrow(Box<EscrowExtra>),
 }
 
-/// The object `extra` of an entry that is paid directly to the seller, for which `assetTransferMethod` is `default`.
-/// Unknown fields are rejected.
+/// The object `extra` of an entry with the transfer method `default`, which pays the seller directly. Unknown fields
+/// are rejected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct DefaultExtra {
@@ -43,8 +43,8 @@ impl Extra {
         }
     }
 
-    /// Returns the number of confirmations that a payment needs. If the entry names no policy, this is
-    /// the block that includes the payment and one newer block.
+    /// Returns the number of confirmations that a payment needs. If the entry names no policy, a block must include the
+    /// payment and one newer block must follow.
     #[must_use]
     pub fn confirmation_policy(&self) -> ConfirmationPolicy {
         let said = match self {

@@ -74,8 +74,8 @@ impl FromStr for PaymentId {
     }
 }
 
-/// Returns this extension's entry in the `extensions` of a 402, by which a payment may carry an identifier, but need
-/// not.
+/// Returns this extension's entry in the `extensions` of a 402. It says that a payment may carry an identifier, but
+/// need not.
 #[must_use]
 pub fn offered() -> Map<String, Value> {
     let extension = json!({

@@ -29,7 +29,8 @@ pub struct PaymentRequired {
 }
 
 impl PaymentRequired {
-    /// Creates the answer to a request without a payment, or with one that was refused with this code.
+    /// Creates the answer to a request. `refused` is the code of the refused payment, or `None` if the request carries
+    /// no payment.
     #[must_use]
     pub fn new(resource: ResourceInfo, accepts: Vec<PaymentRequirements>, refused: Option<&str>) -> Self {
         let error = refused.unwrap_or("PAYMENT-SIGNATURE header is required").to_owned();

@@ -45,7 +45,7 @@ const TYPE: &str = "cip8";
 const VERSION: &str = "1";
 /// Purpose of the signature, which the wallet shows.
 const STATEMENT: &str = "Get again what this address bought here. Nothing is paid.";
-/// Domain separator for deriving the key of nonces from a secret that other keys are derived from too.
+/// Domain separator for deriving the nonces' key from a secret. Other keys are derived from the same secret.
 const KEY_DOMAIN: &[u8] = b"x402:sign-in-with-x:nonce:v1";
 /// Number of random bytes of a nonce. The rest of its 16 bytes is a MAC.
 pub const RANDOM_BYTES: usize = 4;

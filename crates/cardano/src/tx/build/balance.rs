@@ -88,8 +88,8 @@ impl From<BuildError> for Unbalanced {
     }
 }
 
-/// Balances a transaction with the plan's own inputs and those in `chosen`. `idle` are further UTxOs of the wallet,
-/// which can serve as collateral.
+/// Balances a transaction with the inputs of the plan and the UTxOs in `chosen`. `idle` contains further UTxOs of the
+/// wallet, which can serve as collateral.
 pub(super) fn balance(
     terms: &BalancingTerms<'_>,
     chosen: &[&Source],

@@ -27,8 +27,8 @@ use crate::{
 /// Number of Plutus V3 among the ledger's languages.
 const PLUTUS_V3: u8 = 2;
 
-/// A transaction body (Conway's CDDL, `transaction_body`). The fields are encoded in this order, which is the canonical
-/// one; hardware wallets sign no other (CIP-21).
+/// A transaction body (Conway's CDDL, `transaction_body`). The fields are encoded in this order. It is canonical, and
+/// hardware wallets sign no other order (CIP-21).
 #[derive(Encode)]
 #[cbor(map)]
 struct Body {

@@ -35,7 +35,7 @@ impl PartialOrd for TokenName {
 /// Policy id and name of a native asset.
 pub(super) type TokenId = ([u8; 28], TokenName);
 
-/// The total value of one or several outputs. No asset has a quantity of zero.
+/// The total value of one or several outputs. Assets with a quantity of zero are left out.
 ///
 /// A single output holds at most `u64::MAX` of an asset. Several outputs can hold more together, and anyone can send
 /// them to anyone, so quantities are 128 bits wide.

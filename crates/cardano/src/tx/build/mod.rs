@@ -84,7 +84,7 @@ pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) ->
     draft(&checked, balanced, &home, &wallet.address)
 }
 
-/// Makes the unsigned transaction of a balanced one by computing its id, outputs and change.
+/// Converts a balanced transaction to an unsigned transaction, which includes its id, outputs and change.
 fn draft(
     checked: &Checked<'_>,
     balanced: BalancedTx,

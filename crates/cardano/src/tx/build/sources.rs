@@ -29,7 +29,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Returns `true` if the UTxO holds only lovelace and no script, so that spending it costs no more than one input.
+    /// Returns `true` if the UTxO holds only lovelace and carries no script. Spending it adds only the size of one
+    /// input to the fee.
     pub(super) fn is_plain(&self) -> bool {
         self.bundle.assets.is_empty() && self.script_bytes == 0
     }

@@ -18,8 +18,8 @@ pub struct Sweep {
     pub draft: UnsignedTx,
     /// Lovelace that the receiving address gets, in addition to the native assets.
     pub sent: Lovelace,
-    /// UTxOs that did not fit into this transaction, in the order in which to sweep them next. Reserved UTxOs are not
-    /// among them, because they are never swept.
+    /// UTxOs that did not fit into this transaction, in the order in which to sweep them next. Reserved UTxOs are never
+    /// swept and are not listed here.
     pub left: Vec<TxRef>,
 }
 

@@ -31,7 +31,7 @@ pub enum CborError {
     /// A map has the same key twice.
     #[error("a map has the same key twice")]
     DuplicateKey,
-    /// An item has another type than expected.
+    /// An item has an unexpected type.
     #[error("an item is of an unexpected type")]
     Type,
 }

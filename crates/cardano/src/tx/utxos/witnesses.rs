@@ -25,7 +25,7 @@ pub(super) fn spending_redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<u
 }
 
 /// Reads redeemers in the form `[[tag, index, data, units], ...]`, or since Conway `{[tag, index]: [data, units],
-/// ...}`. Returns the indexes of those that spend an input.
+/// ...}`. Returns the indexes of the redeemers that spend an input.
 fn redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<usize>, Error> {
     let keyed = matches!(decoder.datatype()?, Type::Map | Type::MapIndef);
     let mut all = if keyed { ItemCount::of_map(decoder)? } else { ItemCount::of_array(decoder)? };

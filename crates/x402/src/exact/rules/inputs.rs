@@ -18,7 +18,7 @@ refusals! {
         TooManyTransactions {
             /// Number of transactions whose outputs the payment spends.
             found: usize,
-            /// Maximum number of such transactions.
+            /// Maximum number of transactions whose outputs a payment may spend.
             most: usize,
         } => "invalid_exact_cardano_payload_too_many_inputs",
         /// The inputs hold more native tokens than one request may keep in memory.

@@ -18,7 +18,7 @@ refusals! {
     }
 }
 
-/// Checks that the hash in the body is that of the auxiliary data, or that both are absent.
+/// Checks that the body contains the hash of the auxiliary data, or that hash and auxiliary data are both absent.
 pub fn matches_its_hash(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let tx = &case.payment.tx;
     if tx.auxiliary_data.as_ref().map(AuxiliaryData::hash) == tx.auxiliary_data_hash {

@@ -21,7 +21,7 @@ refusals! {
     }
 }
 
-/// Checks that the network id in the transaction's body, if present, is that of the requirements.
+/// Checks that the network id in the transaction's body, if present, belongs to the network of the requirements.
 pub fn network_id(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let network = case.offered.requirements.network;
     match case.payment.tx.network_id {

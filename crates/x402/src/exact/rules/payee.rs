@@ -11,7 +11,7 @@ use crate::{Refusal, wire::Asset};
 refusals! {
     /// Reason why the payee does not receive the requested amount.
     pub enum Underpaid {
-        /// The transaction has no output at `payTo`, which is given here.
+        /// The transaction has no output at the address `payTo`. Contains that address.
         #[error("no output pays {0}")]
         Recipient(String) => "invalid_exact_cardano_payload_recipient_mismatch",
         /// The outputs at `payTo` do not hold the asset.

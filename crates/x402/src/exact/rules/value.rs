@@ -8,7 +8,7 @@ use cardano::chain::Value;
 use super::{VerificationContext, inputs::resolved};
 use crate::Refusal;
 
-/// Inputs and outputs do not balance in the asset that is named here.
+/// For one asset, inputs and outputs do not balance. Contains the asset's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the value of {0} is not conserved: inputs must equal outputs plus fee")]
 pub struct NotConserved(pub String);

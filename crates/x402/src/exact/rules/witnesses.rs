@@ -11,8 +11,8 @@ use cardano::{
 use super::{InvalidInputs, PaymentContext, VerificationContext, inputs::resolved, nonce};
 use crate::{Refusal, exact::Payment};
 
-/// Maximum number of signatures of a foreign payment. A wallet needs few outputs to pay for one listing, and each needs
-/// one signature.
+/// Maximum number of signatures of a payment from an external wallet. To pay for one listing, a wallet spends few
+/// outputs, each of which needs one signature.
 pub const MAX_SIGNATURES: usize = 32;
 
 refusals! {
