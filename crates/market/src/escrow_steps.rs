@@ -33,13 +33,13 @@ pub(crate) struct IncludedTx {
     pub time_ms: Millis,
 }
 
-/// Whether an output is spent.
+/// Result of looking up the transaction that spent an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spending {
     Unspent,
     /// Spent by this transaction, which was recorded.
     SpentBy(TxHash),
-    /// Unknown, because the provider does not know the output (yet).
+    /// Not known, because the provider does not know the output (yet).
     Unknown,
 }
 
@@ -63,17 +63,17 @@ impl Recorded {
     }
 }
 
-/// Records steps of escrows, from transactions that were read while a given block was the newest.
+/// Records steps of escrows, from transactions that were read while a known block was the newest.
 #[derive(Clone, Copy)]
 pub(crate) struct StepRecorder<'a, D, C> {
     pub database: &'a D,
     pub chain: &'a C,
     pub tip: Tip,
-    /// Number of rollbacks when the transactions were read. Steps are not written if it has changed since. `None` for
-    /// steps of the service's own transactions, which are written in the batch that records the inclusion.
+    /// Number of rollbacks when the transactions were read. If the number has changed since, nothing is written. `None`
+    /// for the service's own transactions, whose steps are written in the batch that records the inclusion.
     pub rollbacks: Option<u64>,
-    /// The platform's address, if this service sells protected content. A refund of its sale because of a missing
-    /// result raises an alarm.
+    /// Address of the platform, if this service sells with protection. A refund of one of its sales because no result
+    /// was posted raises an alarm.
     pub seller: Option<Address>,
 }
 
@@ -90,7 +90,7 @@ struct OpenEscrow {
     /// Address to be paid when the escrow is collected.
     creator: String,
     share: Lovelace,
-    /// Ids of the transactions in the outbox that spend this escrow.
+    /// Ids of the outbox's transactions that spend this escrow.
     spenders: Vec<TxHash>,
 }
 
@@ -108,7 +108,7 @@ struct OpenEscrowRow {
     spenders: Vec<TxHash>,
 }
 
-/// Statements that record steps of escrows, and the outbox entries that these steps supersede.
+/// Statements that record steps of escrows, with the outbox entries that can no longer be included.
 #[derive(Default)]
 pub(crate) struct Steps {
     /// Statements to write, grouped by the transaction whose steps they record.
@@ -118,14 +118,14 @@ pub(crate) struct Steps {
     recorded: Recorded,
 }
 
-/// Returns whether a block can belong to the chain whose newest block is `tip`: it has a lower height, or is that
-/// block. A node on another fork may show a different block at the height of `tip`.
+/// Returns whether a block can be on the chain whose newest block is `tip`: it has a lower height, or is that block. A
+/// node on another fork may show a different block at the height of `tip`.
 pub(crate) fn knows(tip: &Tip, block: &Inclusion) -> bool {
     block.height < tip.height || block.block == tip.hash
 }
 
-/// Returns the escrow that a transaction created in this output, or in its first output to the contract if `output` is
-/// `None`.
+/// Returns the escrow that a transaction created in this output. If `output` is `None`, returns the escrow in the
+/// transaction's first output to the contract.
 pub(crate) fn escrow_in(cbor: &[u8], output: Option<&TxRef>, deployment: &Deployment) -> Option<Escrow> {
     let made = TransactionUtxos::read(cbor).ok()?.made.into_iter();
     let mut named = made.filter(|made| output.is_none_or(|output| made.reference == *output));
@@ -150,7 +150,8 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         Ok(Spending::SpentBy(by))
     }
 
-    /// Reads a transaction that spent an escrow. `None` if the provider does not know it or it cannot be decoded.
+    /// Reads a transaction that spent an escrow. Returns `None` if the provider does not know the transaction, or if it
+    /// cannot be decoded.
     async fn read_included(&self, tx: &TxHash, recorded: &mut Recorded) -> Result<Option<IncludedTx>, OutboxError> {
         let own = self.database.fetch(by_id(tx)).await?;
         let cbor = match own {
@@ -227,8 +228,8 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         Ok(steps)
     }
 
-    /// Returns the statement that records how a transaction spent an escrow, and the escrow's new output if the escrow
-    /// continues.
+    /// Returns the statement that records how a transaction spent an escrow. If the escrow continues, the statement
+    /// also records its new output.
     fn step_from(
         &self,
         watched: OpenEscrow,
@@ -261,9 +262,11 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         }
     }
 
-    /// Builds the statement that inserts a step of an escrow with the escrow's status after it, and whether the creator
-    /// was paid. It inserts nothing if another step was recorded in the meantime, or if a rollback was recorded since
-    /// the transaction was read. The block of a transaction of the service is taken from its outbox entry.
+    /// Builds the statement that inserts a step of an escrow, with the escrow's status after it and whether the creator
+    /// was paid.
+    ///
+    /// Inserts nothing if another step was recorded meanwhile, or if a rollback was recorded since the transaction was
+    /// read. The block of one of the service's own transactions is taken from its outbox entry.
     fn step(
         &self,
         after: &OpenEscrow,
@@ -295,7 +298,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     }
 }
 
-/// The outputs of a transaction that can pay creators. Each output counts as the payout of one sale only.
+/// Outputs of a transaction that can pay creators. Each output counts as the payout of one sale only.
 struct Payouts<'a>(Vec<&'a Utxo>);
 
 impl<'a> Payouts<'a> {
@@ -303,8 +306,8 @@ impl<'a> Payouts<'a> {
         Self(made.iter().filter(|output| output.inline_datum.is_none() && output.datum_hash.is_none()).collect())
     }
 
-    /// Removes the smallest output that pays at least `least` to an address, so that it does not count for another
-    /// sale. Returns whether there was one.
+    /// Removes the smallest output that pays at least `least` to an address, so that no other sale counts it. Returns
+    /// whether there was such an output.
     fn take_output(&mut self, to: &str, least: Lovelace) -> bool {
         let pays = |(_, output): &(usize, &&Utxo)| output.address == to && output.value.lovelace >= least;
         let found = self.0.iter().enumerate().filter(pays).min_by_key(|(_, output)| output.value.lovelace);
@@ -314,8 +317,8 @@ impl<'a> Payouts<'a> {
     }
 }
 
-/// Writes independent changes in one batch if possible, or else one by one, so that a failing one does not affect the
-/// others. Returns the failures for the log.
+/// Writes independent groups of statements in one batch if possible. If the batch fails, writes each group by itself,
+/// so that a failing group does not affect the others. Returns the failures for the log.
 pub(crate) async fn write_each(database: &impl Database, changes: Vec<Vec<Write>>) -> Vec<String> {
     if changes.is_empty() || database.batch(changes.concat()).await.is_ok() {
         return vec![];

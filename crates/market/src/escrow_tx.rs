@@ -1,5 +1,5 @@
-//! Builds the transaction that takes one step of one escrow or of several: for requests, which post a result as soon as
-//! its lock is accepted, and for the watcher's tick alike.
+//! Builds a transaction that performs a step on one or several escrows. Used by requests, which post a result as soon
+//! as its lock is accepted, and by the watcher.
 
 use cardano::{
     chain::Utxo,
@@ -9,8 +9,8 @@ use cardano::{
 };
 use escrow::plan::{ChainTime, DraftError, Escrow, PlanError, Planner, Step};
 
-/// Plans one step of an escrow. A refund pays the whole escrow to its buyer, because the platform's wallet pays the fee
-/// and would otherwise receive the rest as change, if the datum names no address for refunds.
+/// Plans one step of an escrow. A refund pays the whole escrow to the buyer even if the datum names no refund address.
+/// Otherwise the platform's wallet, which pays the fee, would receive the rest as change.
 pub(crate) fn plan(planner: Planner<'_>, escrow: &Escrow, step: &Step, time: ChainTime) -> Result<TxPlan, PlanError> {
     let mut plan = planner.plan(escrow, step, time)?;
     if *step == Step::WithdrawRefund
@@ -24,8 +24,8 @@ pub(crate) fn plan(planner: Planner<'_>, escrow: &Escrow, step: &Step, time: Cha
     Ok(plan)
 }
 
-/// Combines the plans into one transaction and signs it. `unconfirmed` are outputs that the transaction spends although
-/// no block includes them yet.
+/// Combines plans into one transaction and signs it. `unconfirmed` contains outputs that the transaction spends
+/// although no block includes them yet.
 pub(crate) async fn build(
     planner: Planner<'_>,
     provider: &impl Evaluate,

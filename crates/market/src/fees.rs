@@ -8,11 +8,12 @@ pub const MIN_FEE: Lovelace = match Lovelace::new(1_500_000) {
     None => Lovelace::ZERO,
 };
 
-/// Divisor of the price that gives the proportional fee, 10 %. It applies if it exceeds [`MIN_FEE`].
+/// Divisor of the price that gives the proportional fee of 10 %. The proportional fee applies if it exceeds
+/// [`MIN_FEE`].
 const FEE_DIVISOR: u64 = 10;
 
-/// Returns the creator's share of a protected sale: price - max(1.5 tADA, 10 %), zero for a price below the minimum
-/// fee. The 10 % are rounded down, in the creator's favour.
+/// Returns the creator's share of a protected sale: price - max(1.5 tADA, 10 %), or zero if the price is below the
+/// minimum fee. The 10 % are rounded down, in the creator's favour.
 #[must_use]
 pub fn creator_share(price: Lovelace) -> Lovelace {
     let tenth = price.get().checked_div(FEE_DIVISOR).and_then(Lovelace::new).unwrap_or(Lovelace::ZERO);

@@ -1,7 +1,7 @@
 //! Reserves part of the database for paid work.
 //!
-//! A full database would lose purchases too. So listings, accounts and agents of strangers, which are free, are
-//! rejected before it is full; purchases and the watcher's rows are not.
+//! A full database would lose purchases too. Listings, accounts and agents of strangers cost nothing, so they are
+//! rejected before it is full. Purchases and the watcher's rows are always accepted.
 
 use api_types::{Alarm, AlarmName};
 
@@ -10,12 +10,12 @@ const FOR_ALL: u64 = 80;
 /// Percentage of the database's maximum size from which an alarm is raised.
 const WORTH_AN_ALARM: u64 = 60;
 
-/// Amount of free space in the database.
+/// Free space in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StorageHeadroom {
     /// Enough for everything.
     Ample,
-    /// Reserved for paid work and for owners of accounts.
+    /// Little space is left, which is reserved for paid work and for owners of accounts.
     Short,
 }
 
@@ -31,7 +31,7 @@ const fn reaches(bytes: u64, most: u64, parts: u64) -> bool {
     bytes >= (most / 100).saturating_mul(parts)
 }
 
-/// Returns an alarm's text if the database is nearly full.
+/// Returns an alarm if the database is nearly full.
 #[must_use]
 pub fn alarm(bytes: u64, most: u64) -> Option<Alarm> {
     let then = match StorageHeadroom::of(bytes, most) {

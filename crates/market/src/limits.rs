@@ -12,8 +12,8 @@ pub const fn day(now_ms: u64) -> u64 {
     now_ms / DAY_MS
 }
 
-/// Authorization by which a request uses an account: the owner's session or an agent's grant. Once it has ended,
-/// requests with it can no longer pay from the account.
+/// Authorization by which a request uses an account: the owner's session or an agent's grant. A request can no longer
+/// pay from the account once its authorization has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authorization {
     /// A session, by its token's hash.
@@ -66,8 +66,8 @@ pub enum SpendRefused {
     Unapproved,
 }
 
-/// Returns the SQL for the amount that an account has spent on a day, in lovelace, given SQL for its owner and the day.
-/// Rejected and expired payments do not count.
+/// Returns the SQL for the amount in lovelace that an account has spent on a day. `owner` and `day` are SQL
+/// expressions. Rejected and expired payments do not count.
 pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     format!(
         "coalesce((SELECT sum(p.amount_lovelace) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \

@@ -1,4 +1,4 @@
-//! Client networks (IPv4 addresses or IPv6 prefixes), in the form in which quotas and the database use them.
+//! Client networks (IPv4 addresses or IPv6 prefixes), as quotas and the database use them.
 
 use std::{borrow::Cow, net::Ipv6Addr};
 
@@ -9,7 +9,8 @@ use crate::limits::day;
 /// Network name for a request without a client address, as on a local stack.
 pub const UNKNOWN: &str = "unknown";
 
-/// Returns the network that shares a quota: for an IPv6 /64 the /48, which is what one customer may have (RFC 6177).
+/// Returns the network that shares a quota. For an IPv6 /64 this is its /48, because one customer may have a whole /48
+/// (RFC 6177).
 #[must_use]
 pub fn quota_prefix(network: &str) -> Cow<'_, str> {
     let address = network.strip_suffix("/64").and_then(|address| address.parse::<Ipv6Addr>().ok());

@@ -17,8 +17,8 @@ use crate::{
 pub(crate) const MAX_CHECKED: usize = 8;
 /// SQL terms that order failed payments alternately: the oldest, the newest, the second oldest, and so on.
 ///
-/// Retries spend the inputs of the first attempt, so the oldest is the one that a provider may have relayed despite
-/// rejecting it. The newest is the one that a lagging provider does not show yet.
+/// The oldest comes first because a provider may have relayed it despite rejecting it, and retries spend its inputs.
+/// The newest comes next because a lagging provider may not show it yet.
 const OLDEST_AND_NEWEST_FIRST: &str =
     "min(row_number() OVER (ORDER BY outbox.created_at_ms), row_number() OVER (ORDER BY outbox.created_at_ms DESC))";
 
@@ -32,10 +32,10 @@ pub struct PaymentRecord {
     pub payer: Address,
     /// SHA-256 of the `PAYMENT-SIGNATURE` header that contained the payment.
     pub header: ContentHash,
-    /// Time in POSIX ms at which the content was first delivered; `None` before that. A response whose client has
+    /// Time in POSIX ms of the first delivery of the content; `None` before it. A delivery to a client that has
     /// disconnected does not count.
     pub delivered_at_ms: Option<Millis>,
-    /// The facts that decide whether the content may be released.
+    /// Facts that decide whether the content may be released.
     pub facts: ReleaseFacts,
 }
 
@@ -56,7 +56,7 @@ impl From<Both<Entry, Both<PaymentRow, ReleaseFacts>>> for PaymentRecord {
 }
 
 impl PaymentRecord {
-    /// Returns whether the payment has become a purchase, which it does when a block includes it.
+    /// Returns whether the payment is a purchase, which it becomes when a block includes it.
     #[must_use]
     pub const fn is_purchase(&self) -> bool {
         self.facts.status.is_some()
@@ -68,15 +68,15 @@ impl PaymentRecord {
         matches!(self.facts.status, Some(Status::Refunded))
     }
 
-    /// Returns whether no answer to the payment's submission is known. The payer may still use such a payment for
+    /// Returns whether no answer to the payment's submission was recorded. The payer may still use such a payment for
     /// another listing.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.entry.state == EntryState::Claimed && self.entry.provenance == Provenance::Unknown
     }
 
-    /// Decides whether the payment's content may be released. `confirmations` is the required number of newer blocks,
-    /// and `clock` the clock for escrow deadlines in POSIX ms.
+    /// Decides whether the payment's content may be released. `confirmations` is the required number of newer blocks.
+    /// `clock` is the time in POSIX ms that escrow deadlines are compared with.
     ///
     /// # Errors
     /// Returns the reason why the content may not be released now.
@@ -85,18 +85,18 @@ impl PaymentRecord {
     }
 }
 
-/// Returns the SQL that reads [`PaymentRecord`]s over `p` (payments) and `outbox`. `which` is an SQL condition, and may be
-/// followed by an order.
+/// Returns the SQL that reads [`PaymentRecord`]s from the tables `p` (payments) and `outbox`. `which` is an SQL
+/// condition, and may be followed by an order.
 fn records(which: &str) -> String {
     records_with("", which)
 }
 
-/// Returns the SQL that reads [`PaymentRecord`]s with `more` columns.
+/// Returns the SQL that reads [`PaymentRecord`]s with the additional columns `more`.
 fn records_with(more: &str, which: &str) -> String {
     format!(include_str!("payment_records.sql"), ENTRY = ENTRY, deep = SETTLED_DEPTH, more = more, which = which)
 }
 
-/// Builds the query that reads a transaction's [`PaymentRecord`].
+/// Builds the query that reads the [`PaymentRecord`] of a transaction.
 pub fn by_tx(tx: &TxHash) -> Read<Option<PaymentRecord>> {
     sql::read!(records("p.tx_id = ?1"), tx)
 }
@@ -108,8 +108,8 @@ pub struct Known {
     /// The stored payment to which the presented payment identifier is bound, or else the payment of the presented
     /// transaction.
     pub record: PaymentRecord,
-    /// Digest of the payload for which the payment identifier was first used, `None` if the identifier is new or none
-    /// was presented.
+    /// Digest of the payload with which the payment identifier was first used; `None` if the identifier is new or the
+    /// client sent none.
     pub payload: Option<ContentHash>,
 }
 
@@ -124,7 +124,7 @@ impl From<Both<PaymentRecord, PayloadRow>> for Known {
     }
 }
 
-/// Builds the query that reads the stored payment which a presented payment resumes.
+/// Builds the query that reads the stored payment that a presented payment resumes.
 pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Read<Option<Known>> {
     let identified =
         |column| format!("(SELECT {column} FROM payment_identifiers WHERE listing_id = ?2 AND identifier = ?3)");
@@ -133,13 +133,13 @@ pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Read
     sql::read!(records_with(&payload, &which), tx, listing, identifier)
 }
 
-/// Builds the query that reads a transaction's [`PaymentRecord`] if one of these keys paid.
+/// Builds the query that reads the [`PaymentRecord`] of a transaction, if one of these keys paid.
 pub fn of_buyers(tx: &TxHash, buyers: &[KeyHash]) -> Read<Option<PaymentRecord>> {
     let which = format!("p.tx_id = ?1 AND p.payer_key IN {}", buyer::keys("?2"));
     sql::read!(records(&which), tx, buyer::parameter(buyers))
 }
 
-/// Builds the query that reads the oldest [`PaymentRecord`] by which one of these keys owns a listing.
+/// Builds the query that reads the oldest payment by which one of these keys owns a listing.
 pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Read<Option<PaymentRecord>> {
     let which = format!(
         "p.tx_id = (SELECT id FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' AND buyer_key IN {} \
@@ -149,8 +149,8 @@ pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Read<Option<PaymentReco
     sql::read!(records(&which), listing, buyer::parameter(buyers))
 }
 
-/// Builds the query that reads those payments of a buyer for one listing which a block may include by now, open ones
-/// first. `buyers` are the buyer's payment keys.
+/// Builds the query that reads a buyer's payments for one listing that a block may include by now, open ones first.
+/// `buyers` are the buyer's payment keys.
 ///
 /// Rejected payments count too, because other parties may have submitted them.
 pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Read<Vec<PaymentRecord>> {
@@ -162,8 +162,8 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Read<Vec<Payme
     sql::read!(records(&which), listing, buyer::parameter(buyers))
 }
 
-/// Builds the query that reads those failed payments of a buyer for one listing which may still be included,
-/// alternately from the oldest and the newest.
+/// Builds the query that reads a buyer's failed payments for one listing that may still be included, alternately from
+/// the oldest and the newest.
 ///
 /// A failed payment may still be included because another party submitted it, or because the provider lags. Payments of
 /// `wallet` within the last hour are omitted, because the next payment will conflict with them ([`given_up_recently`]).
@@ -185,8 +185,8 @@ pub fn unresolved(
     sql::read!(records(&which), listing, buyer::parameter(buyers), wallet, since)
 }
 
-/// Builds the query that reads the payments of a service wallet for a listing that failed within the last hour,
-/// oldest first ([`outbox::Replacement`]).
+/// Builds the query that reads a service wallet's payments for a listing that failed within the last hour, oldest first
+/// ([`outbox::Replacement`]).
 pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \
@@ -198,7 +198,8 @@ pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> 
     )
 }
 
-/// Returns the slot after which an expired transaction may still be missing from a provider's view ([`MAX_LAG_MS`]).
+/// Returns the current slot minus the maximum lag of a provider ([`MAX_LAG_MS`]). If a transaction expired after this
+/// slot, the provider may not show the including block yet.
 pub(crate) fn oldest_uncertain_slot(now: Millis) -> u64 {
     api_types::SLOTS.slot_at(now).unwrap_or(0).saturating_sub(MAX_LAG_MS / 1_000)
 }

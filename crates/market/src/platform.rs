@@ -1,5 +1,5 @@
-//! The platform's wallet, which pays the network fees of results (the transactions that post a delivered content's hash
-//! in an escrow) and of the watcher's other actions.
+//! The platform's wallet. It pays the network fees of results (the transactions that post the hash of a delivered
+//! content in an escrow), and of the watcher's other actions.
 //!
 //! The wallet is split into [`OUTPUTS`] outputs, so that results of different sales do not depend on each other's
 //! change.
@@ -16,35 +16,34 @@ use cardano::{
 use outbox::{OutboxError, WalletSnapshot};
 use sql::Database;
 
-/// Minimum amount of an output that pays for an action alone: fee, collateral and change.
+/// Minimum amount of an output that can pay for an action alone: fee, collateral and change.
 pub(crate) const MIN_FUNDS: Lovelace = Lovelace::from_ada(3);
-/// Amount of each output that a split of the platform's wallet creates. It pays the fees of about a dozen escrow
-/// transactions.
+/// Amount of each output that is created when the platform's wallet is split. One output pays the fees of about a dozen
+/// escrow transactions.
 const SPLIT: Lovelace = Lovelace::from_ada(8);
-/// Number of separate outputs that the wallet is split into, and so of independent transactions that can be pending at
-/// once.
+/// Number of outputs that the wallet is split into. As many independent transactions can be pending at once.
 pub(crate) const OUTPUTS: usize = 60;
 /// Maximum number of new outputs per transaction, which keeps the transaction below the size limit.
 const MAX_SPLIT: usize = 50;
-/// Amount that is kept in one output, for payouts to creators and for the fees of a tick.
+/// Amount that is kept in one output, for payouts to creators and for the fees of one run of the watcher.
 const UNSPLIT_RESERVE: Lovelace = Lovelace::from_ada(50);
-/// Number of blocks (about an hour) after which the watcher checks the wallet's outputs even if nothing is to be paid.
+/// Number of blocks after which the watcher checks the wallet's outputs even if nothing is to be paid: about an hour.
 const WALLET_CHECK_BLOCKS: u64 = 180;
 
-/// Returns whether a tick checks the wallet even if it has nothing to pay: the first one, and one about every hour.
-/// `before` is the newest block of the previous tick.
+/// Returns whether this run of the watcher checks the wallet even if nothing is to be paid. The first run does, and
+/// then about one per hour. `before` is the newest block of the previous run.
 pub(crate) fn is_wallet_check_due(before: Option<u64>, now: u64) -> bool {
     let period = |height: u64| height.checked_div(WALLET_CHECK_BLOCKS);
     before.is_none_or(|before| period(before) != period(now))
 }
 
-/// Returns whether an output is enough to pay for an action on its own. Outputs with tokens or scripts do not count.
+/// Returns whether an output can pay for an action alone. Outputs with tokens or scripts never do.
 pub(crate) fn pays_alone(utxo: &Utxo) -> bool {
     utxo.is_plain() && utxo.value.lovelace >= MIN_FUNDS
 }
 
-/// Plans a split of the largest output if fewer than half of [`OUTPUTS`] remain. Returns the output to spend and the
-/// new ones.
+/// Plans to split the wallet's largest output if fewer than half of [`OUTPUTS`] remain. Returns the output to spend and
+/// the new outputs.
 pub(crate) fn split(utxos: &[Utxo], address: Address) -> Option<(Utxo, Vec<NewOutput>)> {
     let separate = utxos.iter().filter(|utxo| pays_alone(utxo)).count();
     if separate.saturating_mul(2) >= OUTPUTS {
@@ -56,34 +55,34 @@ pub(crate) fn split(utxos: &[Utxo], address: Address) -> Option<(Utxo, Vec<NewOu
     (count >= 2).then(|| (largest.clone(), vec![NewOutput::pay(address, SPLIT); count]))
 }
 
-/// Number of outputs of the wallet up to which small outputs are not merged.
+/// Number of the wallet's outputs up to which small outputs are left unmerged.
 const FEW: usize = 30;
 /// Maximum number of small outputs that one action merges.
 const MAX_DUST: usize = 3;
 
-/// The platform's wallet as read for a result or a tick.
+/// The platform's wallet, as read for a result or for a run of the watcher.
 pub(crate) struct PlatformWallet {
     pub parameters: ProtocolParameters,
     pub address: Address,
     pub snapshot: WalletSnapshot,
     /// Outputs that are included in a block and not reserved.
     pub utxos: Vec<Utxo>,
-    /// Unconfirmed change, which is spent only if nothing else suffices. If the transaction that creates it is never
-    /// included, a transaction that spends it is not included either.
+    /// Change of unconfirmed transactions, which is spent only if nothing else suffices. A transaction that spends such
+    /// change can be included only if the transaction that creates it is included.
     pub unconfirmed: Vec<Utxo>,
     pub shown: HashSet<TxRef>,
-    /// Whether change of this tick's transactions may be spent. `false` once a transaction was rejected, because the node
-    /// may not know such change.
+    /// Whether change of unconfirmed transactions may be spent. `false` once the node has rejected a transaction,
+    /// because the node may not know this change.
     pub chains: bool,
-    /// Amount that the outputs were read for.
+    /// Amount for which the outputs were read.
     needs: Lovelace,
 }
 
 static NONE: BTreeSet<TxRef> = BTreeSet::new();
 
 impl PlatformWallet {
-    /// Reads the wallet page by page, until the unreserved outputs that can pay for an action on their own hold `needs`
-    /// in total, or until the last page.
+    /// Reads the wallet page by page. Stops when the unreserved outputs that can each pay for an action alone hold
+    /// `needs` in total, or after the last page.
     ///
     /// # Errors
     /// Returns an error if the database or the provider failed.
@@ -110,8 +109,8 @@ impl PlatformWallet {
         Ok(Self { parameters, address, snapshot, utxos, unconfirmed, shown, chains: true, needs })
     }
 
-    /// Reads the wallet again after a rejection, because a request may have spent one of its outputs since, or the node
-    /// may not know unconfirmed change. Only outputs that the provider shows are spent from then on.
+    /// Reads the wallet again after a rejection. The rejection may mean that a request has spent one of its outputs, or
+    /// that the node does not know unconfirmed change. From then on, only outputs that the provider shows are spent.
     ///
     /// # Errors
     /// Returns an error if the database or the provider failed.
@@ -132,8 +131,8 @@ impl PlatformWallet {
         Wallet { address: self.address, utxos: self.utxos.as_slice(), reserved: &NONE }
     }
 
-    /// Returns the smallest outputs if there are more than [`FEW`]. Merging them is cheap, and shortens later reads of
-    /// the wallet.
+    /// Returns the smallest outputs to merge; none if the wallet has at most [`FEW`] outputs. Merging is cheap, and
+    /// shortens later reads of the wallet.
     pub fn dust(&self) -> Vec<Utxo> {
         let dust = self.utxos.iter().filter(|utxo| self.utxos.len() > FEW && is_dust(utxo));
         let mut dust: Vec<&Utxo> = dust.collect();
@@ -141,21 +140,22 @@ impl PlatformWallet {
         dust.into_iter().take(MAX_DUST).cloned().collect()
     }
 
-    /// Makes unconfirmed change spendable. Returns whether there is any.
+    /// Makes unconfirmed change spendable. Returns whether there was any.
     pub fn spend_change(&mut self) -> bool {
         let any = !self.unconfirmed.is_empty();
         self.utxos.append(&mut self.unconfirmed);
         any
     }
 
-    /// Drops outputs that the provider does not show: unconfirmed change, or outputs spent elsewhere by the same key.
+    /// Drops outputs that the provider does not show. They are unconfirmed change, or were spent by another holder of
+    /// the key.
     pub fn drop_unshown(&mut self) {
         self.utxos.retain(|utxo| self.shown.contains(&utxo.reference));
         self.unconfirmed.retain(|utxo| self.shown.contains(&utxo.reference));
     }
 
-    /// Returns one output that pays for an action alone, if there is one. The purchase and the number of the attempt
-    /// select it, so that concurrent requests rarely choose the same output.
+    /// Returns an output that pays for an action alone, if there is one. The choice depends on the purchase and on the
+    /// number of the attempt, so that concurrent requests rarely choose the same output.
     pub fn output_for(&self, purchase: &TxHash, attempt: usize) -> Option<&Utxo> {
         let alone: Vec<&Utxo> = self.utxos.iter().filter(|utxo| pays_alone(utxo)).collect();
         let spread =
@@ -164,8 +164,8 @@ impl PlatformWallet {
     }
 }
 
-/// Returns whether an output is worth merging. Datums and scripts in an output do not matter: spending a datum costs
-/// nothing, and a script costs less than the ADA that the output holds for it.
+/// Returns whether an output is small enough to be worth merging. A datum or a script in it does not matter: spending a
+/// datum costs nothing, and a script costs less than the ADA that its output must hold.
 fn is_dust(utxo: &Utxo) -> bool {
     utxo.value.assets.is_empty() && utxo.value.lovelace < MIN_FUNDS
 }

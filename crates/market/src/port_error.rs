@@ -18,8 +18,8 @@ pub enum PortError {
 }
 
 impl PortError {
-    /// Returns whether the provider did not answer. An answer that is too long counts as an answer, because it is not
-    /// the provider's fault.
+    /// Returns whether the provider did not answer. A too long answer counts as an answer, because the provider is not
+    /// at fault.
     pub(crate) const fn is_unserved(&self) -> bool {
         matches!(self, Self::Chain(error) if !matches!(error, ChainError::TooLong))
     }
@@ -34,7 +34,7 @@ impl From<OutboxError> for PortError {
     }
 }
 
-/// Implements `From` through an intermediate error type, for `?`.
+/// Implements `From` for use with `?`, through an intermediate error type.
 macro_rules! from_by_way_of {
     ($error:ty, $way:ty: $($cause:ty),+) => {$(
         impl From<$cause> for $error {

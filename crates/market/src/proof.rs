@@ -20,10 +20,10 @@ use x402_cardano::wire::sign_in_with_x::SignInError;
 pub const MAX_HEADER: usize = 4_096;
 /// Maximum age of a proof in ms.
 pub const MAX_AGE_MS: u64 = 5 * 60 * 1_000;
-/// Maximum lead of the signer's clock in ms.
+/// Maximum time in ms by which the signer's clock may be ahead.
 pub const MAX_AHEAD_MS: u64 = 60 * 1_000;
 
-/// Base64 in either alphabet, with or without padding, because browsers and libraries differ.
+/// Base64 configuration that accepts texts with and without padding, because browsers and libraries differ.
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
@@ -55,7 +55,7 @@ pub enum ProofError {
     OtherAddress(Address),
     #[error("the signature in X-Service-Proof is not valid: {0}")]
     Signature(#[from] Cip8Error),
-    /// The sign-in that was sent in place of a proof (`SIGN-IN-WITH-X`) is invalid.
+    /// The sign-in that was sent instead of a proof (`SIGN-IN-WITH-X`) is invalid.
     #[error(transparent)]
     SignIn(#[from] SignInError),
 }
@@ -74,7 +74,7 @@ impl Proof {
         serde_json::from_slice(&json).map_err(|_| ProofError::Malformed)
     }
 
-    /// Parses a header and checks its age, before anything else is read.
+    /// Parses a header and checks that its proof is recent, before the rest of the request is read.
     ///
     /// # Errors
     /// Returns an error if the proof is malformed, too old, or from the future.
@@ -104,8 +104,8 @@ impl Proof {
         Ok(cip8::verify(port, &key, &signature, &self.address, digest.as_bytes()).await?)
     }
 
-    /// Returns the digest that a seller signs to list content. `price` is the price as the offer writes it, with any
-    /// leading zeros.
+    /// Returns the digest that a seller signs to list content. `price` is spelled as in the offer, with any leading
+    /// zeros.
     #[must_use]
     pub fn listing_digest(&self, content: &ContentHash, price: &str) -> ContentHash {
         let timestamp = self.timestamp;
@@ -124,7 +124,7 @@ impl Proof {
         digest(&["service:take-off:v1", listing, &text(&self.address), &text(&self.timestamp)])
     }
 
-    /// Returns the digest that a seller signs to edit a listing, over the bytes of the request's body.
+    /// Returns the digest that a seller signs to edit a listing. It covers the bytes of the request's body.
     #[must_use]
     pub fn edit_digest(&self, listing: &str, body: &[u8]) -> ContentHash {
         let body = ContentHash::of(body);

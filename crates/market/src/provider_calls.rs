@@ -1,4 +1,4 @@
-//! Daily quota for provider calls before a payment is claimed.
+//! Divides the daily quota of provider calls.
 //!
 //! ```text
 //! half of the quota     at any rate
@@ -6,14 +6,14 @@
 //! a fifth               reserved for claimed and paid work
 //! ```
 //!
-//! A client that asks without end slows down others, but cannot use up the quota of a day.
+//! A client that sends requests without end slows down others, but cannot use up the day's quota.
 
 use cardano::slots::Millis;
 use sql::{One, Write};
 
 use crate::limits::{DAY_MS, day};
 
-/// Builds the statement that adds calls to the number of calls of the current UTC day, and returns the sum.
+/// Builds the statement that adds `calls` to the count of the current UTC day, and returns the new count.
 pub fn add(calls: u64, now: Millis) -> Write<One<u64>> {
     sql::write!(
         "INSERT INTO provider_calls (id, day, calls) VALUES (1, ?1, ?2) ON CONFLICT (id) DO UPDATE SET \
@@ -25,7 +25,7 @@ pub fn add(calls: u64, now: Millis) -> Write<One<u64>> {
 }
 
 /// Returns the number of provider calls, at most `most`, that are allowed in the next `window` ms. `plan` is the daily
-/// quota, and `calls` the number of calls made on this day so far.
+/// quota. `calls` is the number of calls already made on this day.
 #[must_use]
 pub fn allowed(calls: u64, plan: u64, now: Millis, window: Millis, most: u64) -> u64 {
     if calls < plan / 2 {

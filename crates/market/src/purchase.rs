@@ -1,4 +1,4 @@
-//! Purchases: included payments, with their buyers and their status.
+//! Purchases: payments that a block includes, with their buyers and their status.
 
 use std::str::FromStr;
 
@@ -14,11 +14,11 @@ use crate::{buyer, catalogue::Page, listing::ListingId};
 /// Maximum number of purchases in one response.
 pub(crate) const MAX_LISTED: u32 = 1_000;
 
-/// A purchase as public JSON, with its timeline in chain order and the creator's payout.
+/// SQL expression for a purchase as public JSON, with its timeline in chain order and the creator's payout.
 pub(crate) const PURCHASE_JSON: &str = include_str!("purchase_json.sql");
 
-/// Builds the statements that record the terms and the first step of a lock that a block includes. They write nothing
-/// while no block does.
+/// Builds the statements that record the terms and the first step of a lock that a block includes. The statements write
+/// nothing if no block includes it.
 pub(crate) fn record_lock(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> [Write; 2] {
     let deadlines = &datum.deadlines;
     let terms = sql::write!(
@@ -45,7 +45,7 @@ pub(crate) fn record_lock(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> [Writ
     [terms, step]
 }
 
-/// Returns the SQL for columns of a purchase's newest step, given SQL for the purchase's id.
+/// Returns the SQL for `columns` of a purchase's newest step. `purchase` is an SQL expression for the purchase's id.
 pub(crate) fn newest(columns: &str, purchase: &str) -> String {
     format!("(SELECT {columns} FROM escrow_steps WHERE purchase_id = {purchase} ORDER BY position DESC LIMIT 1)")
 }
@@ -63,14 +63,14 @@ pub fn read(id: &TxHash) -> Read<Option<String>> {
     sql::read!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1", id)
 }
 
-/// Facts of a purchase that the service signs.
+/// Facts of a purchase, for a statement that the service signs.
 #[derive(Debug, Deserialize)]
 pub struct Facts {
     pub listing: ListingFacts,
     pub purchase: Purchase,
 }
 
-/// Builds the statement that reads a purchase with its listing, on sale or not, as JSON of [`Facts`].
+/// Builds the statement that reads a purchase with its listing, even one that is off sale, as JSON of [`Facts`].
 pub fn facts(id: &TxHash) -> Statement {
     statement!(
         "SELECT json_object('listing', json((SELECT json_object('id', l.id, 'contentHash', l.content_hash, \
@@ -81,7 +81,7 @@ pub fn facts(id: &TxHash) -> Statement {
     )
 }
 
-/// Returns the SQL that reads the newest purchases of a clause (`WHERE ...`) as JSON, at most `most`.
+/// Returns the SQL that reads the newest purchases as JSON, at most `most`. `clause` (`WHERE ...`) selects them.
 pub(crate) fn newest_of(clause: &str, most: u32) -> String {
     format!(
         "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases {clause} \
@@ -90,7 +90,8 @@ pub(crate) fn newest_of(clause: &str, most: u32) -> String {
     )
 }
 
-/// Returns a seller's sales as a JSON array, newest first; only those to `buyers` if any are given.
+/// Returns a seller's sales as a JSON array, newest first. If `buyers` is not empty, returns only sales to these
+/// buyers.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -118,7 +119,7 @@ pub struct Sale {
     pub amount: Lovelace,
     /// Transaction that paid the seller; `None` until a block includes it.
     pub paid_by: Option<TxHash>,
-    /// Time of the block that includes the transaction which paid the seller, POSIX ms.
+    /// Time in POSIX ms of the block in which the seller was paid; `None` until then.
     pub paid_at: Option<Millis>,
 }
 
@@ -130,7 +131,8 @@ pub fn sales(address: &str) -> Read<Vec<Sale>> {
 /// Page size of a buyer's purchases.
 const BUYERS_PAGE: usize = 20;
 
-/// Position in a buyer's purchases, after the purchase of this time (POSIX ms) and id; as text `time.id`.
+/// Position in a buyer's list of purchases: the time (POSIX ms) and the id of the last purchase before it. Written as
+/// `time.id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     at: u64,
@@ -146,7 +148,8 @@ impl FromStr for Cursor {
     }
 }
 
-/// Returns a page of these buyers' purchases, newest first, each with its listing's `title` and `priceLovelace`.
+/// Returns a page of these buyers' purchases, newest first. Each purchase has its listing's `title` and
+/// `priceLovelace`.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -184,8 +187,8 @@ pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Read<Option<TxHash>>
     )
 }
 
-/// Stores a buyer's verdict and returns the purchase as JSON. A mismatch makes a service wallet's purchase due for a
-/// dispute. Repeating a verdict changes nothing.
+/// Stores a buyer's verdict and returns the purchase as JSON. If a service wallet paid, a reported mismatch makes the
+/// watcher dispute the delivery. Idempotent.
 ///
 /// # Errors
 /// Returns an error if the database query failed.

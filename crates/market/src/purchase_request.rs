@@ -1,4 +1,4 @@
-//! Purchases by agents that need their owner's approval.
+//! Asks owners to approve purchases by their agents.
 //!
 //! ```text
 //! buy ──> unapproved (claim.sql) ──> request, valid for a day ──> the owner's answer: an approval, valid for an hour
@@ -21,9 +21,9 @@ use crate::{
 pub const REQUEST_MS: Millis = DAY_MS;
 /// Time in ms for which the owner's approval can be used.
 pub const APPROVAL_MS: Millis = 60 * 60 * 1_000;
-/// Maximum number of pending requests per account.
+/// Maximum number of unanswered requests for approval per account.
 pub const MAX_WAITING: u32 = 20;
-/// Maximum number of pending requests per agent, so that one agent cannot keep the others from asking.
+/// Maximum number of unanswered requests for approval per agent, so that one agent cannot keep the others from asking.
 pub const MAX_WAITING_PER_AGENT: u32 = 5;
 
 /// Id of a request for approval: 128 random bits, hexadecimal.
@@ -37,7 +37,7 @@ impl RequestId {
         Self(random)
     }
 
-    /// Parses an id.
+    /// Parses a request's id; `None` if the text has another form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut id = [0; 16];
@@ -51,11 +51,11 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// SQL condition that holds if the approval of the request `r` was not used by a payment, or only by one that failed.
+/// SQL condition that holds if no payment has used the approval of the request `r`, apart from payments that failed.
 pub(crate) const UNUSED: &str =
     "(r.tx_id IS NULL OR EXISTS (SELECT 1 FROM outbox u WHERE u.tx_id = r.tx_id AND u.phase = 'given_up'))";
 
-/// Returns the SQL for [`PurchaseRequest`]s of agents that have not been removed.
+/// Returns the SQL for [`PurchaseRequest`]s. Requests of removed agents are left out.
 fn requests(which: &str) -> String {
     format!(include_str!("purchase_requests.sql"), unused = UNUSED, which = which)
 }
@@ -114,8 +114,8 @@ impl Asked<'_> {
     }
 }
 
-/// Builds the statement that marks an agent's approval as used by the payment `tx`. It must follow the statement that
-/// inserts this payment, and writes nothing unless that one did.
+/// Builds the statement that marks an agent's approval as used by the payment `tx`. The statement must follow the one
+/// that inserts this payment, and writes nothing if no payment was inserted.
 pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: DeliveryMode) -> Write {
     sql::write!(
         "UPDATE purchase_requests AS r SET tx_id = ?1 WHERE grant_id = ?2 AND listing_id = ?3 AND mode = ?4 \
@@ -138,8 +138,8 @@ fn own(session: &Token, id: RequestId, now: Millis) -> Read<Option<PurchaseReque
     sql::read!(requests(&which), session.hash(), now, id.to_string())
 }
 
-/// Reads a request for approval that is addressed to the session's owner. Returns `None` if there is no such request or
-/// it has expired.
+/// Reads a request for approval from an agent of the session's owner. Returns `None` if the request does not exist or
+/// has expired.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -153,7 +153,7 @@ pub async fn read(
 }
 
 /// Records the answer of the session's owner to a request for approval, unless a payment has already used the approval.
-/// Returns the request's state, or `None` if there is no such request or it has expired.
+/// Returns the request's state, or `None` if the request does not exist or has expired.
 ///
 /// # Errors
 /// Returns an error if the database query failed.

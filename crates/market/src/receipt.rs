@@ -5,7 +5,7 @@ use cardano::{Lovelace, TxHash, tx::SignedTx};
 use serde::{Deserialize, Deserializer, de::Error};
 use sql::Read;
 
-/// Amounts of a purchase.
+/// Amounts that a buyer paid for a purchase and got back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Receipt {
     /// The listing's price.
@@ -18,7 +18,7 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// Returns the amount locked in addition to the price, which the buyer gets back in any case.
+    /// Returns the amount that was locked in addition to the price. The buyer gets it back in any case.
     #[must_use]
     pub fn collateral(&self) -> Lovelace {
         self.locked.map_or(Lovelace::ZERO, |locked| locked.saturating_sub(self.price))
@@ -30,8 +30,8 @@ impl Receipt {
         self.locked.unwrap_or(self.price).checked_add(self.fee?)
     }
 
-    /// Returns the amount that the contract paid back to the buyer; `None` while it holds the money, and for instant
-    /// purchases.
+    /// Returns the amount that the contract paid back to the buyer. `None` for instant purchases, and while the
+    /// contract holds the money.
     #[must_use]
     pub fn returned(&self, status: PurchaseStatus) -> Option<Lovelace> {
         match status {
@@ -42,7 +42,7 @@ impl Receipt {
     }
 }
 
-/// Decodes the network fee from a transaction's CBOR in hexadecimal; `None` if the CBOR is not stored.
+/// Decodes the network fee from a transaction's hexadecimal CBOR; `None` if the CBOR is not stored.
 fn fee_of<'de, D: Deserializer<'de>>(transaction: D) -> Result<Option<Lovelace>, D::Error> {
     let Some(text) = Option::<String>::deserialize(transaction)? else { return Ok(None) };
     let cbor = hex::decode(text).map_err(D::Error::custom)?;

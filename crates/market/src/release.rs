@@ -23,7 +23,7 @@ use serde::Deserialize;
 
 use crate::listing::DeliveryMode;
 
-/// The stored facts about a payment on which the release of its content depends.
+/// Stored facts about a payment that decide whether its content may be released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "ReleaseRow")]
 pub struct ReleaseFacts {
@@ -32,12 +32,13 @@ pub struct ReleaseFacts {
     pub status: Option<Status>,
     /// Number of known blocks on top of the block that includes the payment; `None` while no block includes it.
     pub payment_depth: Option<u64>,
-    /// The first result of a protected purchase, or else the transaction that paid its escrow out without one; `None`
-    /// while no block includes either.
+    /// The first result of a protected purchase. If the escrow was paid out without a result, the transaction that paid
+    /// it out. `None` while no block includes either.
     pub result: Option<IncludedResult>,
-    /// The first slot in which a submitted result that no block includes is no longer valid.
+    /// First slot in which a submitted result is no longer valid; `None` unless a result is submitted and not included
+    /// in a block.
     pub posted_until: Option<u64>,
-    /// The deadline for a first result, POSIX ms; `None` until the inclusion of the lock is recorded.
+    /// Deadline in POSIX ms for posting a first result; `None` until the inclusion of the lock is recorded.
     pub submit_result: Option<Millis>,
 }
 
@@ -70,21 +71,21 @@ impl From<ReleaseRow> for ReleaseFacts {
 }
 
 impl ReleaseFacts {
-    /// Returns the transaction whose block is the newest one that the release depends on.
+    /// Returns the transaction in the newest block that the release depends on: the payment, or its result.
     #[must_use]
     pub fn deciding_tx(&self, payment: &TxHash) -> TxHash {
         self.result.map_or(*payment, |result| result.tx)
     }
 
-    /// Records that the provider shows the block of [`Self::deciding_tx`] with this number of newer blocks.
+    /// Records that the provider still shows the block of [`Self::deciding_tx`], with this number of newer blocks.
     pub fn observe(&mut self, newer: u64) {
         // A result spends what the payment made, so the payment's block is the same one, or older.
         self.payment_depth = self.payment_depth.map(|depth| depth.max(newer));
         self.result = self.result.map(|result| IncludedResult { depth: result.depth.max(newer), ..result });
     }
 
-    /// Returns the number of newer blocks on every block that the release depends on; `None` while one of them is
-    /// missing.
+    /// Returns the smallest number of newer blocks among the blocks that the release depends on; `None` while one of
+    /// these blocks is missing.
     #[must_use]
     pub fn depth(&self) -> Option<u64> {
         let payment = self.payment_depth.filter(|_| self.status.is_some())?;
@@ -95,7 +96,7 @@ impl ReleaseFacts {
     }
 }
 
-/// Permission to hand out the content of one payment. Only [`release`] makes one.
+/// Permission to hand out the content of one payment. Only [`release`] creates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Released(());
 
@@ -106,7 +107,7 @@ pub enum Unreleased {
     NotIncluded,
     /// No block includes the result of a protected purchase.
     NoResult,
-    /// Blocks include the payment and, if it is protected, its result, but too few newer blocks follow.
+    /// Blocks include the payment and, for a protected one, its result, but too few newer blocks follow.
     Unconfirmed,
     /// The seller posted no result in time, or authorised a refund, so the buyer can take the money back.
     Refundable,
@@ -114,8 +115,8 @@ pub enum Unreleased {
     Refunded,
 }
 
-/// Decides whether the content of a payment may be released. `confirmations` is the required number of newer blocks,
-/// and `clock` the clock for escrow deadlines in POSIX ms.
+/// Decides whether the content of a payment may be released. `confirmations` is the required number of newer blocks.
+/// `clock` is the time in POSIX ms that escrow deadlines are compared with.
 ///
 /// # Errors
 /// Returns the reason why the content may not be handed out now.

@@ -36,10 +36,10 @@ use crate::{
     transitions,
 };
 
-/// Retries of a result at once, up to three times, if another transaction spent its inputs first.
+/// Immediate retries of posting a result, up to three, if another transaction spent its inputs first.
 const RETRIES: RetryPolicy<'_, NoPause> = RetryPolicy { sleep: &NoPause, pauses: &[0; 3] };
 
-/// The platform, which is the seller of record of every protected sale.
+/// The platform as seller of record, which it is for every protected sale.
 #[derive(Clone, Copy)]
 pub struct Seller<'a> {
     pub deployment: &'a Deployment,
@@ -47,7 +47,7 @@ pub struct Seller<'a> {
     pub key: &'a SigningKey,
 }
 
-/// Reason why no result was posted. The watcher retries it.
+/// Reason why no result was posted. The watcher tries again later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostError {
     /// The transaction cannot be built, or the ledger rejects it.
@@ -80,15 +80,15 @@ struct ResultIntent<'a, D, C> {
     result: ContentHash,
     /// The escrow's output that the last attempt spent; `None` before the first attempt.
     output: Option<TxRef>,
-    /// Whether the chain was already asked which transaction spent the escrow. It is asked only once.
+    /// Whether the chain was already asked which transaction spent the escrow. The question is asked only once.
     has_followed: bool,
     /// Whether the evaluation of an attempt failed.
     was_refused: bool,
 }
 
 impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
-    /// Posts the result of a lock that a node has accepted, unless a result is pending. Returns the outbox entry of the
-    /// result.
+    /// Posts the result of a lock that a node has accepted, unless a result is already pending. Returns the outbox
+    /// entry of the result.
     ///
     /// # Errors
     /// Returns the reason why the result could not be posted now.
@@ -113,9 +113,9 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         Ok((escrow.ok_or(PostError::NoEscrow)?, result))
     }
 
-    /// Builds and signs the transaction that posts the result. One output of the platform's wallet pays for it if one
-    /// is large enough. Which one depends on the lock's hash and the attempt, so that concurrent requests rarely choose
-    /// the same.
+    /// Builds and signs the transaction that posts the result. A single output of the platform's wallet pays for it if
+    /// one is large enough. The choice depends on the lock's hash and the attempt, so that concurrent requests rarely
+    /// choose the same output.
     async fn build(
         &self,
         lock: &Entry,
@@ -157,8 +157,8 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
 }
 
 impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
-    /// Records the transaction that spent the escrow first, if the chain shows one. The next attempt then spends the
-    /// output that it created. Returns whether the chain was asked.
+    /// Asks the chain for the transaction that spent the escrow first, and records it. The next attempt then spends
+    /// that transaction's output. Returns whether the chain was asked.
     async fn follow(&mut self) -> Result<bool, PostError> {
         match self.output {
             Some(output) if !self.has_followed && self.lock.state == EntryState::Included => {
@@ -203,12 +203,13 @@ impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
     }
 }
 
-/// Returns the outbox purpose of all actions on an escrow's output, so that only one of them can be open.
+/// Returns the outbox purpose that all actions on an escrow's output share. The outbox allows only one open entry per
+/// purpose.
 pub(crate) fn purpose(escrow: &TxRef) -> String {
     format!("escrow:{escrow}")
 }
 
-/// Builds the query that reads the open or included result of a lock.
+/// Builds the query that reads the outbox entry of a lock's result, if it is open or included.
 pub(crate) fn live_result(lock: &TxHash) -> Read<Option<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \

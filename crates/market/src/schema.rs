@@ -1,4 +1,4 @@
-//! The migrations in order, for tests that run on SQLite.
+//! The database's migrations in order, for tests that run on SQLite.
 
 /// Migrations of the service's database.
 pub const MIGRATIONS: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Version of the shop's data, by which cached responses are keyed.
+//! Version of the shop's data. A cached response is valid as long as the version is unchanged.
 
 use cardano::slots::Millis;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use sql::{One, Read};
 /// The catalogue's version and the chain's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct ShopState {
-    /// Version of the catalogue, which grows with every visible change, including hidden listings.
+    /// Version of the catalogue. Every visible change of the catalogue increases it, including the hiding of a listing.
     pub version: i64,
     /// Time of the newest known block, POSIX ms; 0 if none is known.
     pub block_ms: Millis,

@@ -1,4 +1,4 @@
-//! Operator's status: the watcher's last tick, the chain, open escrows, and alarms.
+//! Status for the operator: the watcher's last run, the chain, open escrows, and alarms.
 
 use api_types::{Alarm, AlarmName, KnownBlock, LastTick, OpenDeadline, Restoring, WalletBalance};
 use cardano::{Lovelace, slots::Millis};
@@ -7,29 +7,29 @@ use sql::{Database, DatabaseError, One, Read, Write};
 
 use crate::{chain_state::Lead, limits::day, notice::Notified};
 
-/// Maximum number of notes, and of alarms, that are stored per tick.
+/// Maximum number of notes, and also of alarms, that are stored per run of the watcher.
 const MOST_KEPT: usize = 10;
-/// Time in ms without a tick after which the watcher counts as stopped: five ticks were due in it.
+/// Time in ms without a run of the watcher after which it counts as stopped. Five runs should have begun in this time.
 const SILENT_MS: Millis = 5 * 60_000;
-/// Minimum balance of the platform's wallet for its fees and collateral.
+/// Minimum balance of the platform's wallet, for fees and collateral. A lower one raises an alarm.
 const PLATFORM: Lovelace = Lovelace::from_ada(10);
 const ARBITER: Lovelace = Lovelace::from_ada(5);
 const MINUTE_MS: Millis = 60_000;
 
-/// Outcome of a tick of the watcher, as stored for the operator.
+/// Outcome of one run of the watcher (a *tick*), as stored for the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TickOutcome {
-    /// Error that ended the tick early; `None` if it was complete.
+    /// Error that ended the run early; `None` if the run was complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<Alarm>,
     pub alarms: Vec<Alarm>,
     pub notes: Vec<String>,
 }
 
-/// The database's record of earlier ticks, as [`note_tick`] returns it.
+/// Record of earlier runs of the watcher, as [`note_tick`] returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct TickRecord {
-    /// Number of ticks in a row that ended early, this one included.
+    /// Number of consecutive runs of the watcher that ended early, including this one.
     pub failures: u32,
     #[serde(deserialize_with = "sql::json")]
     pub notified: Notified,
@@ -37,8 +37,8 @@ pub struct TickRecord {
     pub wallets: Vec<WalletBalance>,
 }
 
-/// Builds the statement that records a tick that began at this time (POSIX ms) and made this many outside calls. `wallets`
-/// are the balances that the tick read; `None` if it read none.
+/// Builds the statement that records a run of the watcher. The run began at this time (POSIX ms), made this many
+/// outgoing calls, and read the balances `wallets`, or none if `None`.
 pub fn note_tick(
     mut outcome: TickOutcome,
     wallets: Option<&[WalletBalance]>,
@@ -63,21 +63,21 @@ pub fn note_tick(
     )
 }
 
-/// The part of the stored status from which alarms are derived.
+/// Part of the stored status from which alarms are derived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vitals {
     tick: Option<Tick>,
     pub newest_block: Option<KnownBlock>,
 }
 
-/// The stored part of the status.
+/// Stored part of the operator's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredStatus {
     pub vitals: Vitals,
     pub open_escrows: u64,
     /// The earliest deadline of an open escrow.
     pub oldest_deadline: Option<OpenDeadline>,
-    /// Progress of reading the chain after a restore.
+    /// Progress of reading the chain after the database was restored; `None` if nothing remains to be read.
     pub restore: Option<Restoring>,
 }
 
@@ -124,7 +124,7 @@ fn read_vitals(now: Millis) -> (Read<Option<Tick>>, Read<Option<KnownBlock>>) {
 }
 
 impl Vitals {
-    /// Reads the vitals at this time (POSIX ms), at a cost that does not grow with the number of open escrows.
+    /// Reads the vitals at this time (POSIX ms). The cost does not grow with the number of open escrows.
     ///
     /// # Errors
     /// Returns [`DatabaseError`] if the database is unavailable.
@@ -133,13 +133,13 @@ impl Vitals {
         Ok(Self { tick, newest_block })
     }
 
-    /// Returns the watcher's last tick.
+    /// Returns the last run of the watcher.
     #[must_use]
     pub fn last_tick(&self) -> Option<LastTick> {
         self.tick.as_ref().map(|tick| LastTick { at: tick.at, notes: tick.outcome.notes.clone() })
     }
 
-    /// Returns the number of provider calls of today's ticks.
+    /// Returns the number of provider calls that the watcher has made today.
     #[must_use]
     pub fn watcher_calls(&self) -> u64 {
         self.tick.as_ref().map_or(0, |tick| tick.calls)
@@ -151,7 +151,8 @@ impl Vitals {
         self.tick.as_ref().map_or(&[], |tick| &tick.wallets)
     }
 
-    /// Returns the alarms of the last tick, and those that no tick can raise.
+    /// Returns the alarms of the watcher's last run, and the alarms that the watcher cannot raise itself, such as that
+    /// it has stopped.
     #[must_use]
     pub fn alarms(&self, wallets: &[WalletBalance], lead: Lead, now: Millis) -> Vec<Alarm> {
         let mut alarms = vec![];
@@ -184,7 +185,7 @@ pub fn old_block(block: Millis, lead: Lead, now: Millis) -> Option<Alarm> {
     lead.is_behind(block, now).then(|| Alarm::new(AlarmName::OldBlock, message()))
 }
 
-/// Returns an alarm for each wallet that cannot pay fees for long.
+/// Returns an alarm for each wallet whose balance will soon be too low to pay fees.
 #[must_use]
 pub fn low_wallets(wallets: &[WalletBalance]) -> Vec<Alarm> {
     let mut alarms = vec![];

@@ -1,5 +1,5 @@
-//! Metadata of our own wallets' transactions: the id of the listing that is bought, or of the purchase whose creator is
-//! paid.
+//! Metadata of transactions by our own wallets: the id of the listing that is bought, or of the purchase whose creator
+//! is paid.
 //!
 //! After a restore from an older backup, purchases are recovered from this metadata. The format is CIP-20, which
 //! explorers display: label 674, `{"msg": [id]}`.
@@ -8,21 +8,21 @@ use cardano::{Address, tx::SignedTx};
 
 /// Label of CIP-20 messages.
 const LABEL: u64 = 674;
-/// CBOR of a Conway transaction's auxiliary data up to the value of label 674: `259({0: {674: ...}})`.
+/// CBOR of a Conway transaction's auxiliary data, up to the value under label 674: `259({0: {674: ...}})`.
 const AUXILIARY: [u8; 9] = *b"\xd9\x01\x03\xa1\x00\xa1\x19\x02\xa2";
 /// CBOR of `{"msg": [text]}` up to the byte that gives the text's length.
 const MESSAGE: [u8; 7] = *b"\xa1\x63msg\x81\x78";
 /// Maximum bytes of a text in metadata.
 const MAX_TEXT: usize = 64;
 
-/// Encodes an id of 24 to 64 ASCII characters as auxiliary data, `None` for other texts.
+/// Encodes an id of 24 to 64 ASCII characters as auxiliary data. Returns `None` for other texts.
 #[must_use]
 pub(crate) fn auxiliary_data(subject: &str) -> Option<Vec<u8>> {
     let length = u8::try_from(subject.len()).ok().filter(|_| (24..=MAX_TEXT).contains(&subject.len()))?;
     Some([&AUXILIARY[..], &MESSAGE, &[length], subject.as_bytes()].concat())
 }
 
-/// Returns the id in a transaction's metadata, if the owner of `signer` signed it.
+/// Returns the id in a transaction's metadata. Returns `None` unless the owner of `signer` signed the transaction.
 #[must_use]
 pub(crate) fn read(tx: &SignedTx, signer: &Address) -> Option<String> {
     let signed = tx.vkey_witnesses.iter().any(|witness| witness.key_hash() == *signer.payment_key());

@@ -1,5 +1,5 @@
-//! Effects of a decision about an outbox entry on other records, written in the batch that records the decision: the
-//! terms of a lock, and the steps and schedules of escrows. Projections follow by themselves
+//! Writes the consequences of a decision about an outbox entry: the terms of a lock, and the steps and schedules of
+//! escrows. They are written in the batch that records the decision. Triggers then update the projections
 //! (`d1-migrations/0008_projections.sql`).
 
 use cardano::tx::TransactionUtxos;
@@ -9,7 +9,7 @@ use sql::{DatabaseError, Write};
 
 use crate::purchase::record_lock;
 
-/// Builds the statements that follow from a decision about an entry: the market's [`outbox::Hook`].
+/// Builds the statements for the consequences of a decision about an entry. This is the market's [`outbox::Hook`].
 ///
 /// # Errors
 /// Returns [`DatabaseError`] if the lock's bytes cannot be read.
@@ -27,7 +27,7 @@ pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Write>, Data
     })
 }
 
-/// Returns whether a transaction of this kind spends an escrow and so makes a step of it.
+/// Returns whether a transaction of this kind spends an escrow, and so is a step of it.
 pub(crate) const fn acts_on_escrows(kind: Kind) -> bool {
     match kind {
         Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute | Kind::Release => true,
@@ -37,8 +37,8 @@ pub(crate) const fn acts_on_escrows(kind: Kind) -> bool {
     }
 }
 
-/// Decodes the escrow that a lock created, from the entry's CBOR. Others may have submitted the lock with another
-/// encoding of its signatures than ours, so the CBOR may be the one in the block.
+/// Decodes the escrow that a lock created, from the entry's CBOR. The CBOR may be the one in the block, because others
+/// may have submitted the lock with a different encoding of its signatures.
 fn locked_by(entry: &Entry) -> Result<Escrow, DatabaseError> {
     let utxos = TransactionUtxos::read(&entry.cbor).ok().filter(|utxos| utxos.valid);
     let mut made = utxos.into_iter().flat_map(|utxos| utxos.made);
@@ -50,8 +50,8 @@ fn locked_by(entry: &Entry) -> Result<Escrow, DatabaseError> {
     escrow.ok_or_else(|| DatabaseError(format!("the lock {} cannot be read", entry.tx)))
 }
 
-/// Builds the statement that copies the block of an entry's transaction to the escrow steps that the transaction made.
-/// The steps may have been recorded before the block was known.
+/// Builds the statement that copies an entry's block to the escrow steps made by its transaction. The steps may have
+/// been recorded before the block was known.
 fn date_steps(entry: &Entry) -> Write {
     sql::write!(
         "UPDATE escrow_steps SET height = o.block_height, at_ms = o.block_time_ms, recheck = 0 FROM outbox o \
@@ -60,8 +60,8 @@ fn date_steps(entry: &Entry) -> Write {
     )
 }
 
-/// Builds the statement that deletes the escrow steps that an entry's transaction made, and all later steps of the same
-/// escrows, because a rollback removed the transaction's block.
+/// Builds the statement that deletes the escrow steps of an entry's transaction, after a rollback removed its block.
+/// All later steps of these escrows are deleted as well.
 fn remove_steps(entry: &Entry) -> Write {
     sql::write!(
         "DELETE FROM escrow_steps WHERE (purchase_id, tx_id) IN (SELECT later.purchase_id, later.tx_id \
@@ -72,9 +72,9 @@ fn remove_steps(entry: &Entry) -> Write {
     )
 }
 
-/// Builds the statement that makes escrows due at once after the action on them, recorded in this outbox entry, was
-/// refused or expired. With `failed`, the statement also counts a failure for each. It must follow the statement that
-/// changes the entry, and writes nothing if that one did not.
+/// Builds the statement that makes escrows due at once after the action in this outbox entry was rejected or expired.
+/// If `failed`, the statement also counts a failure for each escrow. It must follow the statement that changes the
+/// entry, and writes nothing if the entry did not change.
 fn retry_at_once(entry: &Entry, failed: bool) -> Write {
     sql::write!(include_str!("retry_at_once.sql"), entry.tx, failed)
 }

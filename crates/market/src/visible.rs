@@ -1,13 +1,14 @@
-//! Tells texts that show something from texts that look empty.
+//! Distinguishes texts with visible characters from texts that look empty.
 
-/// Returns whether a text has a visible character, that is, not only spaces and invisible characters.
+/// Returns whether a text has a visible character. Spaces and invisible characters do not count.
 #[must_use]
 pub fn shows_something(text: &str) -> bool {
     text.chars().any(is_visible)
 }
 
-/// Unicode's `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt, version 16), and the blanks that are neither
-/// ignorable nor white space: the braille pattern without dots, and the anchors of interlinear annotations.
+/// Returns whether a character is invisible: in Unicode's `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt,
+/// version 16), or a blank that Unicode calls neither ignorable nor white space. These blanks are the braille pattern
+/// without dots, and the anchors of interlinear annotations.
 const fn is_blank(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -27,13 +27,13 @@ use crate::{
 
 /// Amount that stays in the service wallet, for the network fees of later purchases.
 pub const RESERVE: Lovelace = Lovelace::from_ada(2);
-/// Retries of a withdrawal at once, up to three times, if another payment of the wallet spent an input first.
+/// Immediate retries of a withdrawal, up to three, if another payment from the wallet spent an input first.
 const RETRIES: RetryPolicy<'_, NoPause> = RetryPolicy { sleep: &NoPause, pauses: &[0; 3] };
 
 /// Reason why nothing was withdrawn, or why the outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WithdrawError {
-    /// The shared demo account has no owner's address.
+    /// The account is the shared demo account, which has no owner to pay.
     #[error("this account has no wallet of its own to withdraw to")]
     NoOwner,
     #[error("nothing to withdraw: the Surety balance is {}, and about 2 tADA stay for fees", balance.display_tada())]
@@ -44,7 +44,7 @@ pub enum WithdrawError {
     Build(BuildError),
     #[error("the ledger refused the withdrawal; nothing was sent: {0}")]
     Ledger(String),
-    /// The database or the provider failed. If the transaction was stored, the same call submits it again.
+    /// The database or the provider failed. If the transaction is already stored, the same call submits it again.
     #[error(transparent)]
     Port(#[from] PortError),
 }
@@ -60,12 +60,12 @@ struct WithdrawalRun<'a, D, C> {
     now: Millis,
 }
 
-/// Sends everything that the wallet holds, tokens included, less [`RESERVE`] and the fee, to the owner.
+/// Sends everything in the wallet, including tokens, to the owner, except [`RESERVE`] and the fee.
 ///
-/// A withdrawal that is not in a block yet is submitted again, and returned if nothing else can be sent.
+/// A withdrawal that no block includes yet is submitted again, and is returned if nothing else can be sent.
 ///
 /// # Errors
-/// See [`WithdrawError`]. Nothing was sent, unless the provider did not answer.
+/// See [`WithdrawError`]. Nothing was sent, unless the error is that the provider did not answer.
 pub async fn withdraw(
     database: &impl Database,
     chain: &impl Chain,
@@ -93,7 +93,7 @@ pub async fn withdraw(
 }
 
 impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
-    /// Looks up earlier withdrawals. Returns the oldest open one and its state.
+    /// Looks up earlier withdrawals on the chain. Returns the oldest open one and its state.
     async fn unfinished(&self, entries: Vec<Entry>) -> Result<Option<(EntryState, Withdrawal)>, WithdrawError> {
         let mut oldest = None;
         for mut entry in entries {

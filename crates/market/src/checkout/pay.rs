@@ -427,7 +427,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     /// Checks for a few seconds that no mempool and no block contains this transaction.
     ///
     /// The check is needed because the service will not submit the transaction, so that no node can reject it as known.
-    /// It takes several seconds because the provider's index may lag.
+    /// The search goes on for several seconds because the provider's index may lag.
     async fn ensure_not_public(&self, pay: &PayRequest<'_>, payer: &Address) -> Result<(), PayError> {
         if pay.is_payer(payer) {
             return Ok(());
