@@ -26,7 +26,7 @@ const MAX_BODY: usize = 6 * MAX_OUTPUT_BYTES + 4_096;
 
 /// Maximum duration of a request in ms, shorter than the minute for which the watcher waits for the response.
 const MAX_MS: u64 = 55_000;
-/// Time in ms within a request for reading responses whose length strangers can determine.
+/// Time in ms from the start of a request for reading responses whose length strangers can determine.
 const READING_MS: u64 = 45_000;
 
 /// Reason why a request is rejected.

@@ -78,7 +78,7 @@ pub struct Event {
     /// Kind of the event.
     #[serde(rename = "type")]
     pub kind: EventKind,
-    /// Time of the block that includes the transaction, or of the request, POSIX ms.
+    /// Time of the block that includes the event's transaction, or of the request that caused the event, POSIX ms.
     #[serde(with = "Millis")]
     pub at: u64,
     /// The account's part in the purchase; absent if the event concerns no purchase.

@@ -75,7 +75,8 @@ pub struct GetPurchaseStatus {
     /// Transaction id of the purchase, from buy_listing or my_purchases.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
     pub tx: String,
-    /// Also return the content, beginning at this character: 0, or the `nextOffset` of an earlier result.
+    /// Position of the character at which the returned content begins: 0, or the `nextOffset` of an earlier result.
+    /// Absent: no content is returned.
     pub content_offset: Option<u32>,
 }
 
@@ -101,7 +102,8 @@ pub struct NoArguments {}
 pub struct UnlockListing {
     /// Id of a listing, from search_listings (lst_...).
     pub id: String,
-    /// Return the content beginning at this character: the `nextOffset` of an earlier result.
+    /// Position of the character at which the returned content begins: 0 by default, or the `nextOffset` of an earlier
+    /// result.
     pub content_offset: Option<u32>,
 }
 

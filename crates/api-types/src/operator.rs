@@ -33,8 +33,8 @@ pub struct ServiceStatus {
     pub wallets: Vec<WalletBalance>,
     /// Calls to the chain provider today (UTC).
     pub provider_calls: ProviderCalls,
-    /// Progress of checking wallets against the chain after the database was restored; absent if no wallet is left to
-    /// check.
+    /// Progress of checking wallets against the chain after the database was restored; absent if no wallet remains to
+    /// be checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restoring>,
     /// Current alarms, on which the operator must act.

@@ -53,8 +53,8 @@ impl Award {
     }
 }
 
-/// Returns the response for a request that leads to no decision. `why` is the reason if there is nothing to decide, as
-/// opposed to evidence that is still missing.
+/// Returns the response for a request that leads to no decision. `why` says why there is nothing to decide; it is
+/// `None` if evidence may still arrive.
 pub(crate) fn undecided(verdict: Verdict, why: Option<String>) -> ResolveResult {
     let found = finding(Verdict { winner: None, ..verdict });
     ResolveResult::NoVerdict { verdict: Finding { reason: why.unwrap_or(found.reason), ..found } }

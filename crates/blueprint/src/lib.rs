@@ -59,7 +59,7 @@ pub enum BlueprintError {
     /// The blueprint does not contain the escrow validator.
     #[error("the blueprint has no validator titled {VALIDATOR}")]
     NoValidator,
-    /// The validator's parameters have unexpected types, which are given here.
+    /// The validator's parameters have unexpected types. Contains these types.
     #[error("{VALIDATOR} must take three parameters (integer, list of bytes, integer), this one takes {0:?}")]
     WrongParameters(Vec<String>),
     /// The validator's datum or redeemer has an unexpected shape.

@@ -35,7 +35,8 @@ const RECEIPT_DOMAIN: &[u8] = b"surety:receipt-key:v1\n";
 /// encodings on which verifiers disagree.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait VerifyEd25519 {
-    /// Returns whether the signature is valid; `false` also if the verification could not be carried out.
+    /// Returns `true` if the signature is valid. Returns `false` if it is not, or if the verification could not be
+    /// carried out.
     async fn verify(&self, key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool;
 }
 

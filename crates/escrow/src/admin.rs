@@ -39,8 +39,8 @@ impl AdminSignature {
         KeyHash::new(blake2b(&self.verification_key))
     }
 
-    /// Returns `true` if the contract rejects every award that carries this signature: because its headers are too
-    /// long, or because its key is an arbiter's and the signature is not 64 bytes long, which makes the script fail.
+    /// Returns `true` if the contract rejects every award that carries this signature. This happens if the headers are
+    /// too long, or if the key is an arbiter's but the signature is not 64 bytes long, which makes the script fail.
     fn spoils(&self, parameters: &Parameters) -> bool {
         self.protected_headers.len() > MAX_PROTECTED_HEADERS
             || (self.signature.len() != SIGNATURE_BYTES && parameters.admin_vkeys.contains(&self.key_hash()))

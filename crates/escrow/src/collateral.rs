@@ -16,7 +16,7 @@ pub const MIN_COLLATERAL: Lovelace = match Lovelace::new(1_435_230) {
 
 /// Length of a result hash, in bytes.
 const RESULT_BYTES: usize = 32;
-/// Placeholder for the times in a datum. Its integer encoding is as long as that of every real time.
+/// Placeholder for a time in a datum. Its encoding is as long as that of any real time.
 const SOME_TIME: u64 = u64::MAX >> 11;
 /// Maximum number of rounds until the computed collateral no longer changes. The collateral is itself part of the
 /// datum, so raising it can lengthen the datum, once for each width of an encoded integer.

@@ -30,7 +30,7 @@ pub enum Ending {
     Withdrawn,
     /// The buyer got the money back, or got the larger share of an award.
     Refunded,
-    /// The shares of an award are equal, or the escrow ended in a way that no rule describes.
+    /// An award gave both parties equal shares, or the escrow ended in a way that no rule describes.
     Closed,
 }
 

@@ -14,7 +14,8 @@ pub(crate) struct Settlement {
     pub requirements: String,
     /// Address of the payer.
     pub payer: Address,
-    /// Time at which a caller was told that the payment is settled, in POSIX milliseconds; `None` before.
+    /// Time in POSIX milliseconds at which a caller was told that the payment is settled; `None` if this has not
+    /// happened.
     pub reported_at_ms: Option<Millis>,
 }
 

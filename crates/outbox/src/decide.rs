@@ -43,7 +43,7 @@ pub enum ChainObservation {
 /// Whether the request that submits or polls a transaction is proven to come from the payer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Nothing proves that the request comes from the payer; or the watcher is polling, without any request.
+    /// There is no proof that the request comes from the payer, or there is no request because the watcher polls.
     Unproven,
     /// The request comes from the payer, as proven by a signature over the request, by a request commitment, or by a
     /// session of the paying account.

@@ -102,7 +102,8 @@ impl Kind {
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
     /// This service: a service wallet built the transaction, a node accepted it at our only attempt, or its metadata
-    /// commits to the HTTP request that carried it. A request with such a commitment counts as the payer's.
+    /// commits to the HTTP request that carried it. Such a commitment is accepted as proof that the payer sent the
+    /// request.
     Ours,
     /// Somebody else: the transaction was public before this service submitted it, or its payer claimed it with a
     /// signature. Only the payer's signature gives access to the purchase.
@@ -211,9 +212,9 @@ pub struct NewEntry {
     pub cbor: Vec<u8>,
     /// First slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// Party that first submitted the transaction, as far as known before it is recorded. If this is
-    /// [`Provenance::Unknown`] and an earlier entry of the same transaction was refused, the transaction can be
-    /// recorded again for the same purpose only.
+    /// Party that first submitted the transaction, if this is already known. If it is [`Provenance::Unknown`] and an
+    /// earlier entry of the same transaction was refused, the transaction can be recorded again for the same purpose
+    /// only.
     pub provenance: Provenance,
     /// Outputs that the transaction spends. No other transaction may spend them while they are reserved.
     pub spends: Vec<TxRef>,

@@ -22,7 +22,8 @@ pub struct NewBlocks {
 }
 
 impl NewBlocks {
-    /// Creates the state of a request that begins to wait. Blocks that the request has already read count as seen.
+    /// Creates the state of a request that begins to wait. Blocks that the request has already read are treated as
+    /// seen.
     #[must_use]
     pub fn begin(chain: &impl Chain) -> Self {
         Self { tip: chain.last_read_tip().map(|tip| tip.hash), asks_left: 0 }

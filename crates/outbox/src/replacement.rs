@@ -56,8 +56,7 @@ enum FailedStatus {
     Input(Utxo),
     /// A block includes the transaction.
     InBlock,
-    /// The transaction may still be included, and no output is known by whose spending another transaction could
-    /// prevent that.
+    /// The transaction may still be included. No output is known that another transaction could spend to prevent that.
     Unknown,
 }
 

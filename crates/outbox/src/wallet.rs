@@ -33,8 +33,8 @@ pub const VALID_SLOTS: u64 = 240;
 pub const MAX_VALID_MS: Millis = 5 * 60 * 1_000;
 /// Maximum time in ms from the recording of a wallet's transaction until the provider shows its inclusion.
 pub const MAX_LATE_MS: Millis = MAX_LAG_MS + MAX_VALID_MS;
-/// Maximum number of a wallet's recent transactions that are read with their CBOR. Their change can be spent before the
-/// provider shows it; the change of older transactions cannot.
+/// Maximum number of a wallet's recent transactions that are read with their CBOR, so that their change can be spent
+/// before the provider shows it. The change of older transactions is spent only once the provider shows it.
 pub(crate) const MAX_SENT: usize = 32;
 /// Maximum number of a wallet's recently refused or expired transactions that are read, oldest first. Later ones mostly
 /// spend the same inputs.

@@ -137,7 +137,7 @@ impl From<i64> for Param {
     }
 }
 impl From<u64> for Param {
-    /// Converts an integer. Values above 2^53 are converted to 2^53, because a double cannot represent all of them.
+    /// Converts an integer. Values above 2^53 are reduced to 2^53, because a double cannot represent all of them.
     fn from(number: u64) -> Self {
         Self::Integer(i64::try_from(number.min(MAX_EXACT)).unwrap_or(i64::MAX))
     }

@@ -36,7 +36,7 @@ pub struct Moment {
     pub slots: SlotConfig,
 }
 
-/// A payment that passed every rule. The ledger, in the state in which it was read, accepts its transaction.
+/// A payment that passed every rule. In the state that was read from the chain, the ledger accepts its transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedPayment {
     /// Transaction id: the hash of the body's bytes as received.

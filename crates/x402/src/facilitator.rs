@@ -89,7 +89,8 @@ impl FacilitatorRequest {
     }
 
     /// Checks the requirements, and that the buyer accepted exactly these. Returns the offer against which the payment
-    /// must be verified. `escrow` is the deployment into which locks may pay, with the name of its transfer method.
+    /// must be verified. `escrow` is the escrow deployment that the facilitator supports, with the name of its transfer
+    /// method.
     ///
     /// # Errors
     /// [`Refusal`] with the first rule that the request breaks.

@@ -197,8 +197,8 @@ refusals! {
 }
 
 impl Offered {
-    /// Returns the digest that identifies the terms that the seller signed, or `None` if the payment does not go into
-    /// the escrow. The terms may be used only once: by the first transaction that claims them.
+    /// Returns the digest that identifies the seller's signed terms, or `None` if the payment does not go into the
+    /// escrow. Only one transaction may use the terms: the first that claims them.
     #[must_use]
     pub fn terms_digest(&self) -> Option<TermsDigest> {
         self.terms.as_ref().map(AuthorizedTerms::terms_digest)

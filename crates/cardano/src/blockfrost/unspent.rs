@@ -137,8 +137,8 @@ impl UnspentPage {
         Self { address: address.to_owned(), has_datums: true, page: UnspentOutputs::default() }
     }
 
-    /// Makes the reader skip inline datums, which can amount to megabytes. Outputs at a key's address are spent without
-    /// them.
+    /// Makes the reader skip inline datums, which can amount to megabytes. To spend outputs at key addresses, they are
+    /// not needed.
     #[must_use]
     pub fn without_datums(self) -> Self {
         Self { has_datums: false, ..self }

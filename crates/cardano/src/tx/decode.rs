@@ -121,7 +121,7 @@ pub enum DecodeError {
     /// This mandatory field is missing.
     #[error("the transaction has no {0}")]
     Missing(&'static str),
-    /// The type, length or range of this field differs from the ledger's.
+    /// The ledger does not allow the type, length or value of this field.
     #[error("the {0} of the transaction is malformed")]
     Malformed(&'static str),
     /// This set contains the same element twice.

@@ -27,8 +27,8 @@ pub(crate) struct DataReader<'b> {
 pub(crate) struct OpenItem {
     what: &'static str,
     left: Option<u64>,
-    /// `true` if this is the field list of a constructor in the general form whose outer array has indefinite length
-    /// and so must be closed too.
+    /// `true` for the fields of a constructor in the form `[index, [fields]]` if the outer array has indefinite length.
+    /// The outer array must then be closed after the fields.
     enclosed: bool,
 }
 

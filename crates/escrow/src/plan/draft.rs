@@ -20,7 +20,7 @@ pub enum DraftError {
     /// The wallet cannot pay for the transaction, or the transaction breaks a limit of the ledger.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The contract rejects the transaction although the plan follows its rules; with the provider's reason, which is
+    /// The contract rejects the transaction although the plan follows its rules. Contains the provider's reason,
     /// truncated.
     #[error("the contract refuses the transaction: {0}")]
     Refused(String),

@@ -182,8 +182,8 @@ impl AuthorizedTerms {
         }
     }
 
-    /// Returns the digest that identifies these terms (the scheme's *logical replay key*). The terms may be used only
-    /// once: by the first transaction that claims them.
+    /// Returns the digest that identifies these terms (the scheme's *logical replay key*). Only one transaction may use
+    /// the terms: the first that claims them.
     #[must_use]
     pub const fn terms_digest(&self) -> TermsDigest {
         self.terms_digest

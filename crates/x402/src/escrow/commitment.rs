@@ -29,7 +29,7 @@ pub struct InputCommitment {
     /// Parts of the request, with unique names. The order of the parts is significant.
     #[serde(deserialize_with = "list")]
     pub parts: Vec<CommitmentPart>,
-    /// Digest of the commitment without its parts' contents and without this field.
+    /// Digest of the commitment's JSON, in which this field and the parts' contents are left out.
     pub digest: ContentHash,
 }
 
@@ -105,8 +105,8 @@ impl InputCommitment {
         commitment
     }
 
-    /// Computes the digest of the commitment without its parts' contents and without its own digest. The field
-    /// `inputHash` of the seller's terms must equal it.
+    /// Computes the digest of the commitment's JSON, in which the field `digest` and the parts' contents are left out.
+    /// The field `inputHash` of the seller's terms must equal it.
     #[must_use]
     pub fn input_hash(&self) -> ContentHash {
         let parts: Vec<_> = self.parts.iter().map(|part| CommitmentPart { content: None, ..part.clone() }).collect();

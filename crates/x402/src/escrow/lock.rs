@@ -42,7 +42,7 @@ pub struct VerifiedLock {
     pub buyer: Address,
     /// Datum of the escrow that the lock creates.
     pub datum: Datum,
-    /// Digest that identifies the terms, which may be used only once: by the first transaction that claims them.
+    /// Digest that identifies the seller's terms. Only one transaction may use them: the first that claims them.
     pub terms_digest: TermsDigest,
     /// Index of the escrow among the outputs of the transaction.
     pub output_index: u16,
@@ -57,7 +57,7 @@ pub struct VerifiedLock {
 /// The rule that a lock breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// The number of the transaction's outputs at the escrow's address, given here, is not one.
+    /// The transaction does not have exactly one output at the escrow's address. Contains the number of such outputs.
     #[error("the transaction must have exactly one output at the escrow address, and has {0}")]
     OutputCount(usize),
     /// The escrow output has no inline datum.
@@ -99,14 +99,14 @@ pub enum LockError {
     /// The collateral is below the minimum, but not zero.
     #[error("collateral_return_lovelace must be 0 or at least {}", collateral::MIN_COLLATERAL)]
     Collateral,
-    /// The output does not hold exactly the sum of price and collateral, which is given here.
+    /// The output does not hold exactly price plus collateral. Contains that sum.
     #[error("the escrow output must hold exactly price and collateral, {0} lovelace")]
     Value(Lovelace),
     /// The escrow output holds native tokens.
     #[error("the escrow output holds tokens, which the price does not ask for")]
     Assets,
-    /// The escrow output holds less lovelace than the ledger will demand once the result is in the datum. That minimum
-    /// is given here.
+    /// The escrow output holds less lovelace than the ledger will demand once the datum contains a result. Contains the
+    /// demanded amount.
     #[error("the escrow output must hold at least {0} lovelace to carry the seller's result: add collateral")]
     MinUtxo(Lovelace),
     /// The transaction has no TTL, or its TTL is after `pay_by_time`.

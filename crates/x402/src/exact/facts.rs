@@ -50,7 +50,7 @@ pub enum InputState {
     Unspent(Utxo),
     /// Another transaction spent the output.
     Spent(TxHash),
-    /// The transaction under verification is already included, and has spent the output itself.
+    /// The transaction under verification has spent the output, because a block already includes it.
     SpentByPayment(Utxo),
     /// No block known to the provider contains the output.
     Unknown,

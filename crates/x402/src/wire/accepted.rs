@@ -77,7 +77,7 @@ impl Accepted {
     }
 
     /// Compares this entry with `offered` like [`Accepted::is`], and names the first field that differs. Must be used
-    /// only for entries without secrets, because the time that it takes depends on the difference.
+    /// only for entries without secrets, because its duration reveals how much of them is right.
     ///
     /// # Errors
     /// [`InvalidAccepted`] if the entries differ.

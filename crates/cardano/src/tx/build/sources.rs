@@ -175,9 +175,9 @@ fn most_script_bytes(utxo: &Utxo, params: &ProtocolParameters) -> u64 {
     if utxo.reference_script.is_some() { bytes } else { 0 }
 }
 
-/// Returns the wallet's UTxOs that may be spent, richest first, without duplicates. UTxOs with any datum or script are
-/// included, because strangers can send them and must not be able to lock up the wallet's money. A UTxO that cannot be
-/// parsed is skipped.
+/// Returns the wallet's UTxOs that may be spent, richest first, without duplicates. UTxOs that cannot be parsed are
+/// skipped. Those with datums or scripts are included, so that attaching a datum or script cannot make money
+/// unspendable.
 pub(super) fn spendable(
     wallet: &Wallet<'_>,
     further_keys: &BTreeSet<KeyHash>,

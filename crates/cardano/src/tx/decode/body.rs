@@ -12,7 +12,7 @@ use crate::{
     money::Lovelace,
 };
 
-/// The fields of a transaction body that a payment has.
+/// The fields of a transaction body that occur in payments.
 pub(super) struct Body {
     pub(super) inputs: Vec<TxRef>,
     pub(super) outputs: Vec<Output>,

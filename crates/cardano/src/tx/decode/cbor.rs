@@ -1,6 +1,6 @@
 //! A typed cursor over the CBOR of a transaction (RFC 8949). The CBOR must have been checked to be well formed.
 
-/// Maximum nesting depth of arrays, maps and tags. Transactions that wallets make have less than 20 levels.
+/// Maximum nesting depth of arrays, maps and tags. Transactions that wallets make have fewer than 20 levels.
 pub const MAX_CBOR_DEPTH: usize = 64;
 
 /// Reason why bytes are not CBOR of the kind that the ledger accepts.
@@ -21,8 +21,8 @@ pub enum CborError {
     /// The item contains a float, `undefined` or a reserved value, which the ledger does not use.
     #[error("it has a value of a kind that the ledger does not use")]
     Unsupported,
-    /// A break is outside an item of indefinite length, a map has a key without a value, or a chunk has another type
-    /// than its string.
+    /// A break is outside an item of indefinite length, a map has a key without a value, or a chunk of a string has the
+    /// wrong type.
     #[error("its structure is not valid")]
     Structure,
     /// A text is not UTF-8.

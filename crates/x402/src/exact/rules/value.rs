@@ -8,7 +8,7 @@ use cardano::chain::Value;
 use super::{VerificationContext, inputs::resolved};
 use crate::Refusal;
 
-/// For one asset, inputs and outputs do not balance. Contains the asset's name.
+/// Inputs and outputs do not balance in one asset. Contains the name of the asset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the value of {0} is not conserved: inputs must equal outputs plus fee")]
 pub struct NotConserved(pub String);
