@@ -39,7 +39,7 @@ pub(crate) enum Spending {
     Unspent,
     /// Spent by this transaction, which was recorded.
     SpentBy(TxHash),
-    /// Not known, because the provider does not know the output (yet).
+    /// Unknown, because the provider does not know the output (yet).
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Fourth part of a tick: performs the due tasks, one transaction each, stored before it is submitted.
+//! Fourth part of a run of the watcher: performs the due tasks, one transaction each, stored before it is submitted.
 //!
 //! The platform's wallet pays fees and collateral of buyers' actions too, so that buyers with an empty service wallet
 //! get the whole escrow back. An action that fails is postponed and does not delay others.
@@ -33,21 +33,22 @@ use crate::{
     subject,
 };
 
-/// Maximum number of calls, to the provider and the arbiter, that one request to the arbiter takes.
+/// Maximum number of calls to the provider and the arbiter that it takes to ask the arbiter once.
 const CALLS_TO_ASK: u32 = 4;
-/// Maximum number of provider calls for an action and a second attempt, including those that read the platform's
-/// wallet.
+/// Maximum number of provider calls for an action with a second attempt. The calls that read the platform's wallet are
+/// included.
 const CALLS_PER_JOB: u32 = 8;
-/// Maximum number of provider calls for an action and a second attempt if the platform's wallet was read before. It is
-/// read again for the second attempt.
+/// Maximum number of provider calls for an action with a second attempt, if the platform's wallet was already read. The
+/// wallet is read again for the second attempt.
 const CALLS_WITH_WALLET: u32 = 6;
-/// SQL query that returns a row if the creator of a purchase is no longer owed a payout, which is then not stored.
-/// Another tick may have rolled back the arbiter's award meanwhile, and pay the share out of the escrow.
+/// SQL query that returns a row if the creator of a purchase is no longer owed a payout, so that none is stored. A
+/// concurrent run of the watcher may have rolled back the arbiter's award, and pay the creator's share out of the
+/// escrow.
 const NOT_OWED: &str = "SELECT 'not owed' WHERE NOT EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?1 ->> '$.purchase' AND creator_due = 1)";
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Performs tasks as long as calls are left. A task that the provider fails is postponed; if the provider fails
-    /// several, the rest is left to the next tick.
+    /// Performs tasks as long as calls are left. A task that fails because of the provider is postponed. After several
+    /// such failures, the remaining tasks are left to the watcher's next run.
     pub(super) async fn act(
         &mut self,
         deployment: &Deployment,
@@ -93,8 +94,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(())
     }
 
-    /// Returns whether to leave a task to a later tick, because too little time is left to ask the arbiter, or because
-    /// the platform's wallet need not be checked now.
+    /// Returns whether to leave a task to a later run of the watcher, because too little time is left to ask the
+    /// arbiter, or because the platform's wallet need not be checked now.
     fn is_put_aside(&self, task: &Task) -> bool {
         match task {
             Task::Ask(_) => !self.ports.arbiter.has_time(),
@@ -112,8 +113,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
     }
 
-    /// Performs a task on one or more escrows. Returns smaller tasks to try instead if the escrows could not share a
-    /// transaction.
+    /// Performs a task on one or more escrows. If several escrows could not share a transaction, returns smaller tasks
+    /// to try instead.
     async fn perform(
         &mut self,
         deployment: &Deployment,
@@ -135,7 +136,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         done
     }
 
-    /// Splits the largest output of the platform's wallet if too few outputs are left for independent results.
+    /// Splits the largest output of the platform's wallet if too few outputs are left for independent transactions.
     async fn split_outputs(&mut self, key: &SigningKey, platform: &mut PlatformWallet) -> Result<(), PortError> {
         let Some((from, outputs)) = platform::split(&platform.utxos, platform.address) else { return Ok(()) };
         let purpose = format!("split:{}", from.reference);
@@ -213,7 +214,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.unposted.entry(*purchase).and_modify(|known| *known = why.to_string());
     }
 
-    /// Returns the platform's wallet with at least this amount if available. It is read once per tick.
+    /// Returns the platform's wallet, with outputs of at least this amount if it holds as much. The wallet is read once
+    /// per run of the watcher.
     async fn take_wallet(&mut self, key: &SigningKey, needs: Lovelace) -> Result<PlatformWallet, PortError> {
         if let Some(known) = self.wallet.take() {
             return Ok(known);
@@ -223,7 +225,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(PlatformWallet::read(ports.database, ports.chain, address, tip_slot, ports.now, needs).await?)
     }
 
-    /// Records and submits a transaction, unless another tick was first. Returns the reason if the ledger rejects it.
+    /// Records and submits a transaction, unless a concurrent run of the watcher has recorded one first. Returns the
+    /// reason if the ledger rejects the transaction.
     pub(super) async fn send(
         &mut self,
         new: &NewEntry,

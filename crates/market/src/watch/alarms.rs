@@ -1,5 +1,5 @@
-//! Alarms that a tick repeats for as long as their cause lasts: escrows that this watcher cannot finish, and disputes
-//! that are not decided in time.
+//! Alarms that every run of the watcher raises for as long as their cause lasts: escrows that this watcher cannot
+//! finish, and disputes that are not decided in time.
 //!
 //! Each escrow contains the seller's key and the contract with which the API sold. A watcher that was configured with
 //! another key or contract, or with none, can therefore be recognised by the open escrows.
@@ -12,10 +12,10 @@ use sql::{Database, DatabaseError, Read};
 
 use super::{Keys, ServiceWallet, Watch, due::SERVICE_WALLET};
 
-/// Maximum time in ms until a dispute's next check for the dispute to raise an alarm. After a failure, the next check is
-/// due sooner than this; while a dispute only waits for evidence, it is due later, and there is nothing to report.
+/// Maximum time in ms until a dispute's next check for which an overdue dispute raises an alarm. After a failure, the
+/// next check is due sooner. A dispute that only waits for evidence has a later check, and raises none.
 const PUT_OFF_MS: Millis = 5 * 60_000;
-/// Maximum number of escrows that one tick examines, those that are due first.
+/// Maximum number of escrows that one run of the watcher examines for alarms, those that are due first.
 const MAX_ESCROWS: u32 = 20;
 
 /// An open escrow, with the facts from which alarms are derived.
@@ -24,7 +24,7 @@ struct Open {
     purchase: String,
     address: String,
     datum: String,
-    /// The service wallet that bought; `None` if an external wallet did.
+    /// Service wallet that made the purchase; `None` if an external wallet did.
     #[serde(deserialize_with = "sql::json")]
     service_wallet: Option<ServiceWallet>,
 }
@@ -44,7 +44,8 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
         Ok(late.chain(self.cannot_sell(&open)).chain(self.cannot_protect(&open)).collect())
     }
 
-    /// Returns an alarm if this watcher, with its key and contract, cannot act as the seller of some of these escrows.
+    /// Returns an alarm if the key or the contract of this watcher is not the one of the seller of some of these
+    /// escrows, so that it cannot act as their seller.
     fn cannot_sell(&self, open: &[Open]) -> Option<Alarm> {
         let count = open.len();
         if count == 0 {
@@ -95,7 +96,7 @@ fn open() -> Read<Vec<Open>> {
     )
 }
 
-/// Builds the statement that reads disputes that are not settled in time.
+/// Builds the query that reads the disputes that were not settled in time.
 fn late(clock: Millis) -> Read<Vec<String>> {
     sql::read!(
         "SELECT e.purchase_id FROM escrows e JOIN purchases p ON p.id = e.purchase_id \

@@ -1,8 +1,8 @@
 //! Reads the transaction history of the contract's address, to find steps of escrows by other parties that were not
-//! found otherwise.
+//! found in another way.
 //!
-//! Strangers can add to this history, so it is read last, within a bounded number of calls, and skips what cannot be
-//! decoded.
+//! Strangers can add to this history. Therefore it is read last and within a bounded number of calls, and transactions
+//! that cannot be decoded are skipped.
 
 use std::collections::BTreeMap;
 
@@ -34,14 +34,14 @@ use crate::{
 
 /// Number of transactions per page of the history.
 const PAGE: usize = 50;
-/// Maximum number of other parties' transactions read per tick.
+/// Maximum number of other parties' transactions that one run of the watcher reads.
 const MAX_FOREIGN: u32 = 16;
-/// Number of provider calls that reading one transaction takes: one for its bytes, and one to learn whether its scripts
+/// Number of provider calls that it takes to read one transaction: one for its bytes, and one for whether its scripts
 /// succeeded.
 const CALLS_PER_TRANSACTION: u32 = 2;
 
-/// Remaining allowance of a tick: the number of other parties' transactions that it may still read, and the number of
-/// consecutive provider failures that it still tolerates.
+/// Remaining allowance of a run of the watcher: how many of other parties' transactions it may still read, and how many
+/// consecutive provider failures it still tolerates.
 struct Allowance {
     foreign: u32,
     unserved: u32,
@@ -49,13 +49,13 @@ struct Allowance {
 
 /// Result of reading a transaction from the history of the contract's address.
 enum Read {
-    /// Nothing to record: the transaction does not concern this service, or can never be decoded.
+    /// Nothing to record, because the transaction does not concern this service or can never be decoded.
     Passed,
     /// The transaction concerns an escrow of this service.
     Found(Box<IncludedTx>),
-    /// The provider does not return the transaction now.
+    /// The provider does not return the transaction at present.
     NotNow,
-    /// The tick has too few provider calls left.
+    /// This run of the watcher has too few provider calls left.
     NoCalls,
 }
 
@@ -67,8 +67,8 @@ struct HasSteps {
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Reads pages of the address's history, with the calls that this tick may still make. Returns whether steps of our
-    /// escrows were found.
+    /// Reads pages of the address's history, with the provider calls that this run of the watcher has left. Returns
+    /// whether steps of our escrows were found.
     pub(super) async fn backfill(
         &mut self,
         deployment: &Deployment,
@@ -101,8 +101,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(self.report.steps > known)
     }
 
-    /// Reads the transactions on one page of the address's history. Returns the position of the last one that needs no
-    /// further reading.
+    /// Reads the transactions on one page of the address's history, as far as provider calls suffice. Returns the
+    /// position after which reading continues.
     async fn read_page(
         &mut self,
         page: &[AddressTransaction],
@@ -143,8 +143,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(last)
     }
 
-    /// Returns the outbox entries of those transactions on a page that are our own, by transaction id; `None` instead
-    /// of an entry whose steps are already recorded.
+    /// Returns the outbox entries of our own transactions on a page, by transaction id. An entry whose steps are
+    /// already recorded is replaced by `None`.
     async fn own_entries(&self, page: &[&AddressTransaction]) -> Result<BTreeMap<TxHash, Option<Entry>>, PortError> {
         if page.is_empty() {
             return Ok(BTreeMap::new());
@@ -213,8 +213,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         read
     }
 
-    /// Returns a transaction's effects if its scripts succeeded and it spent one of our escrows, including those
-    /// created by an earlier transaction on the same page of the history.
+    /// Returns a transaction's effects if its scripts succeeded and it spent one of our escrows. Escrows created by an
+    /// earlier transaction on the same page of the history count too.
     async fn classify(
         &mut self,
         listed: &AddressTransaction,
@@ -245,7 +245,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Builds the statement that stores that a transaction could not be read, so that a later tick reads it again.
+/// Builds the statement that stores that a transaction could not be read, so that a later run of the watcher reads it.
 fn note_unread(listed: &AddressTransaction, now: Millis) -> Write {
     sql::write!(
         "INSERT INTO chain_unread (tx_id, height, position, at_ms, listed_at_ms, tried_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5) \

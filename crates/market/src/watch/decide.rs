@@ -1,4 +1,4 @@
-//! Decides what to do with an escrow, from its state on chain, the delivered content, our keys and the time.
+//! Decides what to do with an escrow, given its state on the chain, the delivered content, our keys and the time.
 //!
 //! [`Datum::window`] says when the contract allows an action.
 //!
@@ -13,8 +13,8 @@
 use cardano::slots::Millis;
 use escrow::{Action, Datum, State, rules::Timing};
 
-/// Minimum time in ms that must be left until a deadline for an action to be tried. With less, its transaction would
-/// usually be too late.
+/// Minimum time in ms before a deadline at which an action is still tried. A later transaction would usually miss the
+/// deadline.
 pub(super) const LEAST_TIME_MS: Millis = 25_000;
 
 /// Facts about an escrow on which the watcher's decision depends.
@@ -22,15 +22,15 @@ pub(super) const LEAST_TIME_MS: Millis = 25_000;
 pub struct EscrowFacts<'a> {
     /// The escrow's current datum.
     pub datum: &'a Datum,
-    /// Whether the result posted in the escrow is the hash of the delivered content.
+    /// Whether the result posted in the escrow is the hash of the content that was delivered.
     pub result_matches: bool,
     /// Whether the buyer has reported a mismatch.
     pub mismatch: bool,
-    /// Whether this watcher acts as the escrow's seller.
+    /// Whether this watcher has the key of the escrow's seller and acts for it.
     pub sells: bool,
-    /// Whether this service has the buyer's key.
+    /// Whether this service has the buyer's key, so that it can act for the buyer.
     pub buys: bool,
-    /// Time with which escrow deadlines are compared, POSIX ms.
+    /// Time in POSIX ms that escrow deadlines are compared with.
     pub now: Millis,
 }
 
@@ -89,8 +89,8 @@ fn with_result(facts: &EscrowFacts<'_>) -> NextStep {
 }
 
 impl EscrowFacts<'_> {
-    /// Returns `step` if the contract allows the action now, [`NextStep::Wait`] if it allows it later, and `None` if it
-    /// never does or too little time is left.
+    /// Returns `step` if the contract allows the action now, and [`NextStep::Wait`] if it allows the action later.
+    /// Returns `None` if it never does, or if too little time is left.
     fn when(&self, action: Action, step: NextStep) -> Option<NextStep> {
         match self.datum.window(action)?.timing(self.now, LEAST_TIME_MS) {
             Timing::Open => Some(step),
@@ -142,9 +142,9 @@ mod tests {
         }
     }
 
-    /// A row of the table of cases: the escrow's state, whether its result matches the content, whether the buyer
-    /// reported a mismatch, and the time; then the expected decisions of a watcher that acts as seller, as buyer, and
-    /// as both.
+    /// A row of the table of test cases: the escrow's state, whether its result matches the content, whether the buyer
+    /// reported a mismatch, and the time. The last part holds the expected decisions of a watcher that acts as seller,
+    /// as buyer, and as both.
     type DecisionRow = (State, bool, bool, Millis, [NextStep; 3]);
 
     #[rustfmt::skip]

@@ -10,22 +10,22 @@ use crate::purchase::newest;
 
 /// Number of due escrows that one query reads, without the contents of their listings.
 pub(super) const PAGE: u32 = 128;
-/// Time in ms after an escrow's last deadline that counts as the deadline of actions that can wait: collecting,
+/// Time in ms after an escrow's last deadline that serves as the deadline of actions without one: collecting,
 /// refunding, asking the arbiter.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
-/// Time in ms by which each failed action on an escrow, if it has no deadline, moves the escrow back in the order in
-/// which escrows are handled.
+/// Time in ms by which each failed action without a deadline moves its escrow back in the order in which the watcher
+/// handles escrows.
 const FAILED_MS: Millis = 10 * 60 * 1_000;
-/// Time in ms by which each failed attempt to post a result moves the escrow back in the order in which escrows are
-/// handled, so that new results come first and all others are retried about equally often.
+/// Time in ms by which each failed attempt to post a result moves its escrow back in the order in which the watcher
+/// handles escrows. New results therefore come first, and all others are retried about equally often.
 const RESULT_FAILED_MS: Millis = 5 * 60_000;
-/// Time in ms until a failed action is retried for the first time. Each further failure doubles it. Posting a result is
-/// retried in every tick.
+/// Time in ms until the first retry of a failed action. Each further failure doubles it. Posting a result is retried in
+/// every run of the watcher.
 const RETRY_MS: Millis = 30_000;
 /// Maximum number of doublings of [`RETRY_MS`].
 const MAX_DOUBLINGS: u32 = 3;
-/// Time in ms before the escrow's `unlock` deadline at which an idle escrow is checked again, because its buyer may
-/// still dispute until then.
+/// Time in ms before an escrow's `unlock` deadline at which the idle escrow is checked once more, because its buyer may
+/// dispute until the deadline.
 const LAST_CHECK_MS: Millis = 4 * 60_000;
 /// Interval in ms for checking escrows whose deadlines have passed.
 const SELDOM_MS: Millis = 24 * 60 * 60 * 1_000;
@@ -43,10 +43,10 @@ pub(super) struct Due {
     /// The creator's share of the price, to be paid when the escrow is collected. Zero if the creator was already paid
     /// separately, after an award that a rollback has since removed.
     ///
-    /// Payouts are separate transactions, and a failed one is due again.
+    /// Payouts are separate transactions, and a failed payout is due again.
     pub share: Lovelace,
     pub verification: Option<String>,
-    /// The time at which the escrow was due, POSIX ms; 0 if its state has changed since the last check.
+    /// Time in POSIX ms at which the escrow was due; 0 if its state has changed since the last check.
     next_at: Millis,
     /// Height of the block that includes the escrow's current output.
     height: u64,
@@ -55,8 +55,8 @@ pub(super) struct Due {
     /// The service wallet that bought, if any.
     #[serde(deserialize_with = "sql::json")]
     pub service_wallet: Option<ServiceWallet>,
-    /// Hash that the seller must post as the result, computed over the lock's id and the delivered content; `None` if
-    /// it was not computed before.
+    /// Result that the seller must post: a hash over the lock's id and the delivered content. `None` if it was not
+    /// computed yet.
     pub delivered: Option<ContentHash>,
 }
 
@@ -83,15 +83,15 @@ impl Due {
         self.datum.as_ref().ok_or_else(|| DatabaseError(format!("the escrow of {} cannot be read", self.purchase)))
     }
 
-    /// Returns whether a transaction that was read from the address's history before may have spent the escrow: the
-    /// escrow was checked before, or its current output is in a block below `read_to`, the height up to which the
-    /// history has been read.
+    /// Returns whether the escrow may have been spent by a transaction that was already read from the address's
+    /// history. This can be so if the escrow was checked before, or if its current output is in a block up to
+    /// `read_to`, the height up to which the history is read.
     pub const fn may_be_gone(&self, read_to: u64) -> bool {
         self.next_at > 0 || self.height <= read_to
     }
 }
 
-/// Decodes a datum; an invalid one does not affect other rows.
+/// Decodes a datum. An invalid datum does not affect other rows.
 fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D::Error> {
     let cbor = hex::decode(String::deserialize(stored)?).ok();
     Ok(cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok()))
@@ -101,11 +101,11 @@ fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D
 pub(super) const SERVICE_WALLET: &str = "(SELECT json_object('owner', a.owner, 'address', a.wallet_address, \
     'keyVersion', a.key_version) FROM accounts a WHERE a.wallet_address = p.buyer_address)";
 
-/// Builds the statement that reads the due escrows on which no transaction of the platform is pending. Skips the first
+/// Builds the query that reads the due escrows on which no transaction of the platform is pending. Skips the first
 /// `except` of them.
 ///
-/// The escrows are ordered by deadline: results by the seller's deadline, disputes by the buyer's, and all other
-/// actions, which can wait, last.
+/// The escrows are ordered by deadline: results by the seller's deadline, and disputes by the buyer's. All other
+/// actions can wait, and come last.
 pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
     sql::read!(
         format!(
@@ -125,16 +125,16 @@ pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
     )
 }
 
-/// Builds the statement that reads the creators who are owed a payout and have none pending, new ones first.
+/// Builds the query that reads the creators who are owed a payout of which none is pending, new ones first.
 ///
-/// A creator whose earlier payout may be in a block waits without delaying others. None are returned while payouts
-/// since a restored backup may be unknown.
+/// A creator whose earlier payout may be in a block waits without delaying others. After a restore from a backup, no
+/// creator is returned until the payouts made since the backup are known.
 pub(super) fn owed() -> Read<Vec<Owed>> {
     sql::read!(include_str!("owed.sql"))
 }
 
-/// Builds the statement that stores the result (the hash for the escrow) of the delivered content, which never changes
-/// for a lock.
+/// Builds the statement that stores the result for an escrow, which is the hash of the delivered content. It never
+/// changes for a lock.
 pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Write {
     sql::write!(
         "INSERT INTO escrow_watch (purchase_id, utxo, next_at_ms, delivered_hash) \
@@ -145,8 +145,8 @@ pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Write {
     )
 }
 
-/// Builds the statement that sets the time of the next check of each escrow that has not changed since it was read. One
-/// statement sets all, because D1 limits the number of statements per invocation.
+/// Builds the statement that sets the time of each escrow's next check, unless the escrow has changed since it was
+/// read. A single statement sets all, because D1 limits the number of statements per invocation.
 pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Write {
     let later = escrows.iter().map(|(due, at)| {
         json!({ "purchase": due.purchase, "utxo": due.utxo.to_string(), "at": at, "read": due.next_at,
@@ -155,7 +155,8 @@ pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Write {
     sql::write!(include_str!("check_later.sql"), later.collect::<Value>().to_string())
 }
 
-/// Returns when to check an idle escrow again: at `until`, or at its next deadline if there is nothing to wait for.
+/// Returns the time of an idle escrow's next check: `until`, or the escrow's next deadline if there is nothing to wait
+/// for.
 pub(super) fn next_check(until: Millis, deadlines: &Deadlines, clock: Millis) -> Millis {
     let last = deadlines.unlock.saturating_sub(LAST_CHECK_MS);
     let stops = [deadlines.submit_result, last, deadlines.unlock, deadlines.external_dispute_unlock];
@@ -163,8 +164,8 @@ pub(super) fn next_check(until: Millis, deadlines: &Deadlines, clock: Millis) ->
     if until == Millis::MAX { next } else { until }
 }
 
-/// Builds the statement that postpones a failed action, unless the escrow has moved on or another tick has postponed
-/// it.
+/// Builds the statement that postpones a failed action. Writes nothing if the escrow has changed, or if a concurrent
+/// run of the watcher has postponed the action.
 pub(super) fn retry_later(due: &Due, now: Millis) -> Write {
     let in_every_tick = due.datum().is_ok_and(|datum| !datum.has_result() && datum.deadlines.submit_result > now);
     sql::write!(
@@ -178,8 +179,8 @@ pub(super) fn retry_later(due: &Due, now: Millis) -> Write {
     )
 }
 
-/// Builds the statements that make all open escrows due when the watcher's keys have changed, because actions may have
-/// become possible.
+/// Builds the statements that make all open escrows due if the watcher's keys have changed, because the watcher may now
+/// be able to act.
 pub(super) fn signers_changed(fingerprint: &str) -> [Write; 2] {
     [
         sql::write!(

@@ -1,5 +1,5 @@
-//! Follows escrows through their own outputs: which transaction spent an output, and what it created. Strangers'
-//! outputs at the contract's address cannot interfere.
+//! Follows escrows through their own outputs: finds the transaction that spent an output, and the output that it
+//! created. Strangers' outputs at the contract's address cannot interfere.
 
 use cardano::{TxRef, slots::Millis};
 use sql::Database;
@@ -17,11 +17,11 @@ use crate::{
 
 /// Maximum number of provider calls that it takes to find and read the transaction that spent an escrow's output.
 const CALLS_PER_STEP: u32 = 3;
-/// Time in ms after which an escrow is checked again if a tick had no time to check it.
+/// Time in ms after which an escrow is checked again if a run of the watcher had no time to check it.
 const SOON_MS: Millis = 60_000;
 
 impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a, D, C, K, S, A> {
-    /// Checks whether these idle escrows were spent, and schedules the next check of each at the time given with it.
+    /// Checks whether these idle escrows were spent. Schedules the next check of each for the time given with it.
     pub(super) async fn follow_all(&mut self, waiting: Vec<(Due, Millis)>) -> Result<(), PortError> {
         let mut unserved = 0_u32;
         let (mut later, mut statements) = (vec![], vec![]);
@@ -49,8 +49,8 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         Ok(self.write(statements).await?)
     }
 
-    /// Follows an escrow from its last known output by one step. The escrow then becomes due at once, so that the next
-    /// tick follows further steps, because a buyer can make many.
+    /// Follows an escrow from its last known output by one step. The escrow becomes due at once, so that the watcher's
+    /// next run follows further steps. A buyer could make too many steps for one run.
     pub(super) async fn follow(&mut self, from: &TxRef) -> Result<Spending, PortError> {
         let mut recorded = Recorded::default();
         let spending = self.recorder().follow(from, &mut recorded).await;

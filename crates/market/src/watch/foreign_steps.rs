@@ -1,8 +1,8 @@
-//! Verifies steps of escrows that other parties made, once many newer blocks are on top of the step's block.
+//! Verifies steps of escrows that other parties made, once their blocks have many newer blocks.
 //!
-//! A node on another fork may have shown a step that is not on the final chain. A step that no block includes is
-//! removed, with all later steps of the escrow, and the escrow is followed again from the output before the step.
-//! ([`super::reconcile`] verifies our own entries.)
+//! A node on another fork may have shown a step that is not on the final chain. Such a step is removed, with all later
+//! steps of the escrow, and the escrow is followed again from the output before it. ([`super::reconcile`] verifies our
+//! own entries.)
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use super::{
 };
 use crate::{chain_state::SETTLED_DEPTH, contents::Contents};
 
-/// Maximum number of transactions verified per tick. Each may have steps of several escrows.
+/// Maximum number of transactions verified per run of the watcher. Each may have steps of several escrows.
 const MAX_ASKED: usize = 8;
-/// Maximum number of steps read per tick.
+/// Maximum number of steps read per run of the watcher.
 const MAX_READ: u32 = 64;
 
-/// A recorded step of an escrow that is to be verified on the chain.
+/// A recorded step of an escrow that has yet to be verified on the chain.
 #[derive(Debug, Deserialize)]
 pub(super) struct RecheckedStep {
     purchase: TxHash,
@@ -29,8 +29,7 @@ pub(super) struct RecheckedStep {
     height: u64,
 }
 
-/// Builds the statement that reads the steps that are to be verified when the newest block has the height `tip`, lowest
-/// block first.
+/// Builds the query that reads the steps to verify when the newest block has the height `tip`, lowest block first.
 pub(super) fn to_recheck(tip: u64) -> Read<Vec<RecheckedStep>> {
     sql::read!(
         "SELECT purchase_id AS purchase, tx_id AS tx, height \

@@ -1,4 +1,4 @@
-//! Deletes rows that are no longer needed, a bounded number per tick: a part of its own, before the tick writes
+//! Deletes rows that are no longer needed, a bounded number per run of the watcher. This happens before the run writes
 //! anything else, so that a full database has room again.
 
 use cardano::{chain::Tip, slots::Millis};
@@ -10,41 +10,42 @@ use crate::{contents::Contents, event, limits::DAY_MS};
 
 /// Maximum depth of a rollback in blocks (the network's security parameter).
 const SECURITY_BLOCKS: u64 = 2_160;
-/// Maximum number of rows deleted per statement: more than eight clients can write between two ticks.
+/// Maximum number of rows deleted per statement. Eight clients cannot write as many between two runs of the watcher.
 const MAX_ROWS: u32 = 5_000;
-/// Maximum number of challenge claims deleted per statement, an hour after they were made: as many sign-ins as a
-/// hundred networks make in a minute.
+/// Maximum number of challenge claims deleted per statement. It is the number of sign-ins that a hundred networks can
+/// make in a minute. Claims are deleted an hour after they were made.
 const MAX_CLAIMS: u32 = 30_000;
 const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// Lifetime of a payment identifier in ms.
 const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 
-/// Number of slots for which a failed payment stays stored after the end of its validity, so that it is found if a
-/// block includes it after all.
+/// Number of slots for which a failed payment stays stored after its validity has ended, so that it is found if a block
+/// includes it after all.
 const FAILED_SLOTS: u64 = 30 * DAY_SLOTS;
 
-/// SQL condition that holds for payments and locks without a purchase. Those that were included without our submission
-/// must be excluded in addition, because their payer may still sign for them.
+/// SQL condition that holds for payments and locks without a purchase. Queries must also exclude those that blocks
+/// included without our submission, because their payers may still sign for them.
 const PAYMENTS: &str = "kind IN ('payment', 'lock') AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
-/// SQL query for external instant payments that expired long ago without being looked up, because there were more than
-/// the ticks could look up. If a block includes one, a request of its payer finds it.
+/// SQL query for external instant payments that expired long ago and were never looked up, because there were too many.
+/// If a block includes one of them, a request of its payer finds it.
 const LONG_EXPIRED_PAYMENTS: &str = "SELECT tx_id FROM outbox WHERE kind = 'payment' AND phase = 'open' \
     AND wallet IS NULL AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT 5000";
 
-/// SQL condition that holds for actions on escrows. Once such an entry has ended it can be deleted, because the chain
-/// shows its effects.
+/// SQL condition that holds for actions on escrows. Once such an action has ended, its entry can be deleted, because
+/// the chain shows the action's effects.
 const ACTIONS: &str = "kind IN ('result', 'collect', 'refund', 'dispute', 'release')";
 
-/// Time in ms for which an expired grant of an agent stays stored, much longer than its tokens are valid.
+/// Time in ms for which an agent's expired grant stays stored. It is much longer than the grant's tokens are valid.
 const GRANT_MS: Millis = 100 * DAY_MS;
 
-/// Lifetime in ms of a client's metadata document, as a fallback if it cannot be fetched.
+/// Time in ms for which a client's cached metadata document stays stored after it has become stale, for use while it
+/// cannot be fetched again.
 const DOCUMENT_MS: Millis = 30 * DAY_MS;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Deletes rows that are no longer needed. A statement that fails is noted, and neither the other statements nor
-    /// the rest of the tick are affected.
+    /// Deletes rows that are no longer needed. If a statement fails, the failure is noted, and the rest of the run
+    /// continues.
     pub(super) async fn clean_up(&mut self) {
         let statements = statements(self.ports.now, &self.view.tip);
         self.write_each(statements.into_iter().map(|statement| vec![statement]).collect()).await;
@@ -77,8 +78,8 @@ fn statements(now: Millis, tip: &Tip) -> Vec<Write> {
     statements
 }
 
-/// Builds the statement that deletes outbox entries whose validity ended before the slot `before`, with the rows that
-/// refer to them. `which` is an SQL condition that selects the entries.
+/// Builds the statement that deletes outbox entries whose validity ended before the slot `before`, and the rows that
+/// refer to them. `which` is an SQL condition for the entries.
 fn remove_entries(which: &str, before: u64) -> Write {
     sql::write!(
         "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE phase = 'given_up' \
@@ -87,7 +88,7 @@ fn remove_entries(which: &str, before: u64) -> Write {
     )
 }
 
-/// Builds the statements that delete unapproved registrations, and ended grants whose spending no longer counts.
+/// Builds the statements that delete registrations without approval, and ended grants whose spending no longer counts.
 fn agents(now: Millis) -> Vec<Write> {
     let due =
         format!("(SELECT id FROM oauth_clients WHERE kept_until_ms < ?1 ORDER BY kept_until_ms LIMIT {MAX_ROWS})");
@@ -129,8 +130,8 @@ fn remove_older(table: &str, key: &str, column: &str, than: Millis) -> Write {
     remove_oldest(table, key, column, than, MAX_ROWS)
 }
 
-/// Builds the statement that deletes at most `most` rows of a table, the oldest first, whose `column` is less than
-/// `than` (POSIX ms).
+/// Builds the statement that deletes the rows of a table whose `column` is less than `than` (POSIX ms), at most `most`,
+/// oldest first.
 fn remove_oldest(table: &str, key: &str, column: &str, than: Millis, most: u32) -> Write {
     sql::write!(
         "DELETE FROM {table} WHERE {key} IN \

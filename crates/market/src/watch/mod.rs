@@ -42,29 +42,29 @@ pub use due::ServiceWallet;
 /// Maximum number of alarms, and of notes, per report.
 const MAX_LINES: usize = 50;
 
-/// Report of one tick.
+/// Report of one run of the watcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// Number of transactions read from the escrow address's history.
+    /// Number of transactions read from the history of the escrow contract's address.
     pub read: u32,
-    /// Number of transactions by others that were skipped because they could not be read.
+    /// Number of other parties' transactions that were skipped because they could not be read.
     pub skipped: u32,
     /// Number of new escrow steps.
     pub steps: u32,
     pub rolled_back: bool,
     /// Number of the service's own transactions that were found in a block.
     pub confirmed: u32,
-    /// Actions that were submitted, each as a text with its purchases.
+    /// Actions that were submitted, each described by a text that names its purchases.
     pub acted: Vec<String>,
-    /// Conditions that the operator must act on: money or a seller's score is at risk, or was lost.
+    /// Conditions that the operator must act on, because money or a seller's score is at risk or was lost.
     pub alarms: Vec<Alarm>,
     /// Other remarks for the log.
     pub notes: Vec<String>,
 }
 
 impl Report {
-    /// Truncates the lists to what fits into a log line, and adds the number of dropped notes.
+    /// Truncates the lists so that they fit into a log line, and adds the number of dropped notes.
     fn shorten(&mut self) {
         self.alarms.truncate(MAX_LINES);
         let more = self.notes.len().saturating_sub(MAX_LINES);
@@ -89,13 +89,12 @@ impl Report {
 /// Access to the arbiter.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait ArbiterClient {
-    /// Returns whether this tick has enough time left to ask the arbiter, which can take a minute to answer.
+    /// Returns whether this run of the watcher has enough time left to ask the arbiter, whose answer can take a minute.
     fn has_time(&self) -> bool {
         true
     }
 
-    /// Asks the arbiter to decide a dispute. The decision itself takes effect on the chain, and the response contains
-    /// its reason.
+    /// Asks the arbiter to decide a dispute. The decision takes effect on the chain; the response contains its reason.
     ///
     /// # Errors
     /// Returns the failure, worded for the log.
@@ -119,7 +118,7 @@ pub trait Ledger: Chain + History + Evaluate {}
 
 impl<C: Chain + History + Evaluate> Ledger for C {}
 
-/// A tick of the watcher, with the ports, keys and settings that it uses.
+/// One run of the watcher (a *tick*), with the ports, keys and settings that it uses.
 pub struct Watch<'a, D, C, K, S, A> {
     pub database: &'a D,
     pub chain: &'a C,
@@ -130,7 +129,7 @@ pub struct Watch<'a, D, C, K, S, A> {
     pub deployment: Option<&'a Deployment>,
     /// Whether to act as seller: to post results and to collect.
     pub sells: bool,
-    /// Allowed lead of the newest block's time over the wall clock.
+    /// Allowed difference by which the newest block's time may be ahead of the wall clock.
     pub lead: Lead,
     /// The wall clock, POSIX ms.
     pub now: Millis,

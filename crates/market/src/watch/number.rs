@@ -1,9 +1,10 @@
-//! Notices that the database was restored to an earlier state.
+//! Detects that the database was restored to an earlier state.
 //!
-//! Each tick has a number, one higher than that of the tick before. The database keeps the highest one, and so does a
-//! store outside the database (KV). A tick writes its number to the database first and to the store afterwards, so the
-//! store's number never exceeds the database's, and a store that shows an older value only makes it lower. If the
-//! store's number is higher, the database has forgotten ticks: it was restored, by whatever means.
+//! Each run of the watcher has a number, one higher than that of the run before. The database keeps the highest one,
+//! and so does a store outside the database (KV). A run writes its number to the database first and to the store
+//! afterwards, so the store's number never exceeds the database's. A stale read of the store only yields a lower
+//! number. If the store's number is higher, the database lacks runs that took place, so it was restored, by whatever
+//! means.
 //!
 //! ```text
 //! database 41 ─> 42        store 40 ─> 42        the usual case
@@ -13,23 +14,23 @@
 use cardano::slots::Millis;
 use sql::{Database, DatabaseError, One, Write};
 
-/// A store of the highest tick number, outside the database.
+/// A store, outside the database, of the number of the watcher's newest run.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait NumberStore {
-    /// Returns the stored tick number; `None` if none was ever written.
+    /// Returns the stored number; `None` if none was ever written.
     ///
     /// # Errors
     /// Returns the reason in words for the log.
     async fn read(&self) -> Result<Option<u64>, String>;
 
-    /// Stores a tick number.
+    /// Stores the number of a run of the watcher.
     ///
     /// # Errors
     /// Returns the reason in words for the log.
     async fn write(&self, number: u64) -> Result<(), String>;
 }
 
-/// The number that a tick of the watcher received, with notes about how it was determined.
+/// Number assigned to a run of the watcher, with notes about how it was determined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Begun {
     pub number: u64,
@@ -37,18 +38,17 @@ pub struct Begun {
     pub notes: Vec<String>,
 }
 
-/// Number of ticks of the watcher between two writes to the store. KV's free plan allows 1,000 writes a day, and a day
-/// has 1,440 ticks.
+/// Number of runs of the watcher per write to the store. KV's free plan allows 1,000 writes a day, and the watcher runs
+/// 1,440 times a day.
 const WRITE_EVERY: u64 = 2;
 
-/// Assigns a number to the watcher's tick that begins now (POSIX ms). If the store outside the database has a higher
-/// number, marks the database as restored from a backup.
+/// Assigns a number to the run of the watcher that begins now (POSIX ms). If the store outside the database has a
+/// higher number, marks the database as restored from a backup.
 ///
-/// A store that cannot be read is noted in the report and does not stop the tick, because the tick also protects
-/// buyers.
+/// If the store cannot be read, the report says so and the run continues, because it also protects buyers.
 ///
 /// # Errors
-/// Returns [`DatabaseError`] if the database is unavailable; the tick must not continue then.
+/// Returns [`DatabaseError`] if the database is unavailable; the run must not continue then.
 pub async fn begin<D: Database, N: NumberStore>(database: &D, store: &N, now: Millis) -> Result<Begun, DatabaseError> {
     // Read first: a tick that begins meanwhile may write a higher number.
     let stored = store.read().await;

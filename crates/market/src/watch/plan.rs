@@ -1,5 +1,5 @@
-//! Third part of a tick: selects due escrows and plans their actions. Contents are read only if the decision depends on
-//! them, and once per lock.
+//! Third part of a run of the watcher: selects due escrows and plans their actions. Contents are read only if a
+//! decision depends on them, and once per lock.
 
 use api_types::{Alarm, AlarmName};
 use std::collections::VecDeque;
@@ -16,15 +16,17 @@ use super::{
 };
 use crate::{contents::Contents, port_error::PortError};
 
-/// Maximum number of escrows for which one tick plans an action, more than its provider calls suffice for.
+/// Maximum number of escrows for which one run of the watcher plans an action. Its provider calls do not suffice for
+/// more.
 const MAX_JUDGED: usize = 96;
-/// Maximum number of pages of due escrows that one tick reads.
+/// Maximum number of pages of due escrows that one run of the watcher reads.
 const MAX_PAGES: u32 = 8;
-/// Time in ms before the deadline for a result from which a result that is not posted yet raises an alarm.
+/// Time in ms before the deadline for a result. If no result is posted by then, an alarm is raised.
 const PRESSING_MS: Millis = 5 * 60_000;
-/// Generous estimate of the network fees and collateral of one tick.
+/// Upper estimate of the network fees and collateral of one run of the watcher.
 const FEES: Lovelace = Lovelace::from_ada(200);
-/// Maximum number of escrows per transaction. Results are cheapest with about four, collections with about six.
+/// Maximum number of escrows per transaction. The cost per result is lowest with about four, the cost per collection
+/// with about six.
 const MAX_TOGETHER: usize = 5;
 
 pub(super) struct Plan {
@@ -36,7 +38,7 @@ pub(super) struct Plan {
 }
 
 pub(super) enum Task {
-    /// Pay a creator after a dispute was won.
+    /// Pay a creator for a sale that was won in a dispute.
     Pay(Owed),
     /// Perform the same action on one or more escrows in one transaction.
     Act(Vec<Judged>),
@@ -44,7 +46,7 @@ pub(super) enum Task {
     Split,
 }
 
-/// A due escrow with the action that was decided for it.
+/// A due escrow with the action decided for it.
 pub(super) struct Judged {
     pub due: Due,
     pub datum: Datum,
@@ -53,17 +55,16 @@ pub(super) struct Judged {
     pub result: Option<ContentHash>,
 }
 
-/// The next action on an escrow, with the hash of the delivered content that belongs in the escrow as its result, if
-/// the decision needed this hash.
+/// Next action on an escrow, with the result (hash of the delivered content) if the decision needed it.
 type Judgement = (NextStep, Option<ContentHash>);
 
 impl Judged {
-    /// Returns whether an action may share a transaction with others. Only actions of the seller that have not failed
+    /// Returns whether an action may share a transaction with others. Only the seller's actions that have not failed
     /// before may.
     ///
-    /// Posting a result shortly before its deadline may not, because the shared transaction expires at the earliest
-    /// deadline in it. Nor may a collection without a payout to a creator, because the payout of another sale would
-    /// count as its own.
+    /// A result shortly before its deadline may not, because the shared transaction expires at the earliest deadline in
+    /// it. A collection without a payout to a creator may not, because the payout of another sale would count as its
+    /// own.
     fn can_batch(&self, clock: Millis) -> bool {
         let may_share = match self.step {
             NextStep::Collect => self.due.share > Lovelace::ZERO,
@@ -79,14 +80,14 @@ impl Judged {
         self.can_batch(clock) && other.can_batch(clock) && self.step == other.step && as_safe
     }
 
-    /// Returns whether the action posts a result that no action of the buyer can prevent any more.
+    /// Returns whether the action posts a result that the buyer can no longer prevent.
     fn is_safe_result(&self) -> bool {
         self.step == NextStep::PostResult && self.datum.state == State::RefundRequested
     }
 }
 
 /// Groups actions into tasks and orders the tasks by their first escrows. Actions that buyers cannot forestall come
-/// first, so that none of them spends the change of an action that can be forestalled. The arbiter is asked last.
+/// first, so that they do not spend the change of actions that buyers can. The arbiter is asked last.
 fn tasks(owed: Vec<Owed>, judged: Vec<Judged>, clock: Millis) -> VecDeque<Task> {
     let (mut jobs, mut asked): (Vec<Vec<Judged>>, _) = (vec![], vec![]);
     for judged in judged {
@@ -121,8 +122,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Plan { tasks: tasks(owed, judged, self.view.clock), needs, waiting })
     }
 
-    /// Decides on actions for due escrows page by page, until there is enough to do. Idle escrows are postponed, and
-    /// those that may have been spent in the meantime are returned.
+    /// Decides on actions for due escrows page by page, until there is enough to do. Idle escrows are postponed. Those
+    /// of them that may have been spent meanwhile are returned.
     async fn judge_all(&mut self, mut due: Vec<Due>) -> Result<(Vec<Judged>, Vec<(Due, Millis)>), PortError> {
         let (mut judged, mut waiting) = (vec![], vec![]);
         let most = MAX_JUDGED.min(usize::try_from(self.calls_left().saturating_mul(3) / 5).unwrap_or(0));
@@ -169,8 +170,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok((judged, waiting))
     }
 
-    /// Decides what to do with a due escrow. With `reads` set to `false`, the content is not read, and the function
-    /// returns `None` if the decision depends on it.
+    /// Decides what to do with a due escrow. If `reads` is `false`, the content is not read; returns `None` if the
+    /// decision depends on it.
     pub(super) async fn judge(&mut self, due: &Due, reads: bool) -> Result<Option<Judgement>, PortError> {
         let datum = due.datum()?;
         let wallet = due.service_wallet.as_ref().filter(|wallet| datum.buyer.key_address() == Some(wallet.address));
@@ -203,8 +204,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Some((step, Some(result))))
     }
 
-    /// Returns the result that belongs in this escrow: the hash over the lock's id and the delivered content. Reads the
-    /// content only if `reads`; returns `None` if the result is not known.
+    /// Returns the result for this escrow: the hash over the lock's id and the delivered content. The content is read
+    /// only if `reads` is set. Returns `None` if the result is not known.
     async fn delivered(&self, due: &Due, reads: bool) -> Result<Option<ContentHash>, PortError> {
         if due.delivered.is_some() || !reads {
             return Ok(due.delivered);

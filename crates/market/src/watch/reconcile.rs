@@ -1,5 +1,5 @@
-//! Second part of a tick: looks up open entries, and entries whose block may have been rolled back, and submits,
-//! confirms or closes them.
+//! Second part of a run of the watcher: looks up open outbox entries, and entries whose block may have been rolled
+//! back, and submits, confirms or closes them.
 
 use cardano::{TxHash, chain::Inclusion, tx::TransactionUtxos};
 use outbox::{Decision, Entry, EntryState, Trust, by_id, mark_block_on_chain, rechecked, to_recheck};
@@ -18,14 +18,14 @@ use crate::{
     transitions::acts_on_escrows,
 };
 
-/// Maximum number of blocks with the service's transactions that a tick checks after a rollback, and of transactions
-/// that it looks up per removed block.
+/// Maximum number of blocks with the service's transactions that a run of the watcher checks after a rollback. Also the
+/// maximum number of transactions that it looks up per removed block.
 const MAX_BLOCKS: u32 = 12;
 const MAX_RECHECKED: u32 = 12;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Looks up the service's open transactions on the chain: its own escrow actions first and external payments
-    /// afterwards, because anyone can submit payments, which could otherwise use up the calls.
+    /// Looks up the service's open transactions on the chain. The service's own escrow actions come first, because
+    /// anyone can submit payments, which could otherwise use up the provider calls.
     pub(super) async fn reconcile(
         &mut self,
         actions: Vec<Entry>,
@@ -40,7 +40,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.reconcile_entries(open).await
     }
 
-    /// Checks which of these blocks a rollback has removed, and returns the outbox entries in the removed ones.
+    /// Checks which of these blocks a rollback has removed, and returns the outbox entries that were in them.
     async fn entries_of_removed_blocks(&mut self, blocks: Vec<SeenBlock>) -> Result<Vec<Entry>, PortError> {
         let (mut statements, mut gone) = (vec![], vec![]);
         for block in blocks {
@@ -104,9 +104,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(found)
     }
 
-    /// Returns whether another included transaction spent an escrow of the unconfirmed action `tx`. That transaction is
-    /// then recorded, and the action is marked as refused, so that it does not reserve its other escrows until it
-    /// expires.
+    /// Returns whether another included transaction spent an escrow of the unconfirmed action `tx`. If so, records that
+    /// transaction and marks the action as rejected, so that it does not reserve its other escrows until it expires.
     async fn is_superseded(&mut self, tx: &TxHash) -> Result<bool, PortError> {
         // A conflict found before may have given up this one too.
         let entry = self.ports.database.fetch(by_id(tx)).await?;
@@ -151,7 +150,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Builds the statement that reads the lowest blocks with entries to check again.
+/// Builds the query that reads the lowest blocks whose entries are to be checked again.
 pub(super) fn blocks_to_recheck() -> Read<Vec<SeenBlock>> {
     sql::read!(
         "SELECT block_height AS height, block_hash AS hash FROM outbox WHERE recheck = 1 \

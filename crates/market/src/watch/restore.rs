@@ -38,10 +38,10 @@ use crate::{
     subject, transitions,
 };
 
-/// Time in ms after the last transactions submitted before a restore have ended, until their blocks are assumed to be safe from
-/// a rollback.
+/// Time in ms that must pass after the last transaction from before a restore has ended. A rollback then no longer
+/// changes its block.
 const DEEP_AFTER_MS: Millis = 2 * 60_000;
-/// Maximum number of wallets read per tick.
+/// Maximum number of wallets read per run of the watcher.
 const MAX_WALLETS: u32 = 20;
 /// Number of transactions per page of a wallet's history.
 const PAGE: usize = 50;
@@ -55,8 +55,8 @@ struct UnreadWallet {
     restored: Millis,
 }
 
-/// Returns an alarm for each output of a transaction at the escrow's address that names this seller. If no purchase
-/// created it, its payer may still present it, and its buyer can take the money back.
+/// Returns an alarm for each escrow in a transaction that names this seller and belongs to no known purchase. Its payer
+/// may still present the transaction, and its buyer can take the money back.
 pub(super) fn unknown_escrows(
     utxos: &TransactionUtxos,
     deployment: &Deployment,
@@ -76,8 +76,8 @@ pub(super) fn unknown_escrows(
 type Recording = (Write<Option<Entry>>, Option<Write>, Option<Write<Option<Entry>>>, Vec<Write>);
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Reads the transactions that wallets made since the backup, with half of the calls that this tick may still make.
-    /// Returns whether purchases were restored. Failures are noted and retried by later ticks.
+    /// Reads the transactions that wallets made since the backup, with half of the provider calls that this run of the
+    /// watcher has left. Returns whether purchases were restored. Failures are noted, and later runs retry.
     pub(super) async fn read_restored(&mut self) -> bool {
         let kept = self.calls_left().div_ceil(2);
         let mut found = false;
@@ -121,7 +121,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.ports.keys.seller().map(SigningKey::enterprise_address)
     }
 
-    /// Reads a wallet page by page and stores its position after each. Returns whether something was recorded.
+    /// Reads a wallet page by page, and stores the reading position after each page. Returns whether something was
+    /// recorded.
     async fn read_wallet(&mut self, unread: &UnreadWallet, kept: u32) -> Result<bool, PortError> {
         let mut any = false;
         let mut next = Place { height: unread.height, position: unread.position };
@@ -165,8 +166,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(any)
     }
 
-    /// Returns the statements that record a payment signed by this wallet; none if it is no payment, its scripts
-    /// failed, or it cannot be decoded.
+    /// Returns the statements that record a payment signed by this wallet. Returns `None` if the transaction is no
+    /// payment, its scripts failed, or it cannot be decoded.
     async fn found_in(&self, wallet: &Address, tx: &TxHash) -> Result<Option<Recording>, PortError> {
         let cbor = match self.ports.chain.transaction(tx).await {
             Ok(Some(cbor)) => cbor,
@@ -209,7 +210,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.payment_in(wallet, &listing, &utxos, (&cbor, valid_until), &block).await
     }
 
-    /// Returns the statements that record a service wallet's payment for a listing; none if it matches neither mode.
+    /// Returns the statements that record a service wallet's payment for a listing. Returns `None` if the payment fits
+    /// neither delivery mode.
     async fn payment_in(
         &self,
         wallet: &Address,
@@ -250,14 +252,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Some(self.included(payment.entry(), Some(payment.insert(block.time_ms)), block)?))
     }
 
-    /// Returns whether a transaction of our wallets creates an escrow that names the platform as seller.
+    /// Returns whether a transaction by one of our wallets creates an escrow that names the platform as seller.
     fn locks(&self, utxos: &TransactionUtxos) -> bool {
         let (Some(deployment), Some(seller)) = (self.ports.deployment, self.platform()) else { return false };
         unknown_escrows(utxos, deployment, &seller).next().is_some()
     }
 
-    /// Returns the statements that insert the outbox entry of a transaction that is included already, its payment, and
-    /// the effects of its inclusion. No outputs are reserved.
+    /// Returns the statements that insert the outbox entry of an already included transaction, its payment, and the
+    /// effects of its inclusion. No outputs are reserved.
     fn included(&self, new: NewEntry, payment: Option<Write>, block: &Inclusion) -> Result<Recording, DatabaseError> {
         let now = self.ports.now;
         let written = write_down(&new, now);
@@ -270,7 +272,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Builds the statement that reads whether there are wallets whose transactions since the backup remain to be read.
+/// Builds the query that returns a row if wallets have transactions since the backup that remain to be read.
 pub(super) fn has_unread_wallets() -> Read<Option<String>> {
     sql::read!(
         "SELECT 'unread' WHERE EXISTS (SELECT 1 FROM unread_wallets) OR EXISTS (SELECT 1 FROM restored WHERE platform IS NULL)"
@@ -288,7 +290,7 @@ fn wallets_to_read(time: Millis) -> Read<Vec<UnreadWallet>> {
     )
 }
 
-/// Builds the query that returns those of these transactions which have an outbox entry.
+/// Builds the query that returns those of the given transactions that have an outbox entry.
 fn known(ids: &[TxHash]) -> Read<Vec<TxHash>> {
     sql::read!("SELECT tx_id FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))", json!(ids).to_string())
 }

@@ -1,4 +1,4 @@
-//! Progress of earlier ticks: reading position, newest block, and open entries.
+//! Progress of earlier runs of the watcher: reading position, newest block, and open entries.
 
 use cardano::{
     TxHash,
@@ -13,27 +13,28 @@ use sql::{Database, DatabaseError, One, Read, Write};
 use super::restore;
 use crate::platform;
 
-/// Maximum number of transactions per tick that are read again because the provider did not return them before.
+/// Maximum number of transactions that a run of the watcher reads again because the provider did not return them
+/// before.
 const MAX_AGAIN: u32 = 3;
-/// Maximum number of open actions checked per tick, those that expire first.
+/// Maximum number of open actions checked per run of the watcher, those that expire first.
 ///
-/// Separate from payments, because anyone can submit payments that are never included.
+/// Payments are counted separately, because anyone can submit payments that are never included.
 const MAX_ACTIONS: u32 = 12;
-/// Maximum number of open locks checked per tick, before other payments.
+/// Maximum number of open locks checked per run of the watcher, before other payments.
 const MAX_LOCKS: u32 = 16;
 const MAX_PAYMENTS: u32 = 4;
 const MAX_WITHDRAWALS: u32 = 2;
-/// Position within a block that is above that of every transaction.
+/// Position within a block that is higher than that of any transaction.
 const END_OF_BLOCK: i64 = 1_000_000;
 
-/// A block that an earlier tick saw on the chain.
+/// A block that an earlier run of the watcher saw on the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct SeenBlock {
     pub height: u64,
     pub hash: TxHash,
 }
 
-/// A transaction in the history of the contract's address that the provider did not return when asked for it.
+/// A transaction in the history of the contract's address whose bytes the provider did not return.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct UnreadTransaction {
     tx: TxHash,
@@ -48,21 +49,22 @@ impl From<UnreadTransaction> for AddressTransaction {
     }
 }
 
-/// The stored progress of earlier ticks.
+/// Stored progress of the watcher's earlier runs.
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
     /// Number of rollbacks recorded so far.
     pub rollbacks: u64,
-    /// Position of the next transaction of the escrow's address; `None` before the first one.
+    /// Position at which to go on reading the history of the escrow contract's address; `None` before the first
+    /// transaction.
     pub next: Option<Place>,
-    /// The newest block of an earlier tick.
+    /// Newest block that an earlier run of the watcher saw.
     pub newest: Option<SeenBlock>,
-    /// Height of the newest block of an earlier tick; after a rollback, height of the newest block that is still on the
-    /// chain. 0 if no block is known.
+    /// Height of the newest block that an earlier run of the watcher saw. After a rollback, the height of the newest
+    /// such block that is still on the chain. 0 if no block is known.
     pub known_to: u64,
-    /// Transactions of the escrow's address that the provider did not return.
+    /// Transactions of the contract's address whose bytes the provider did not return.
     pub unread: Vec<UnreadTransaction>,
-    /// Whether the database was restored and there are wallets whose transactions since the backup remain to be read.
+    /// Whether the database was restored and some wallets have transactions since the backup that remain to be read.
     pub has_unread_wallets: bool,
     /// Outbox entries of open actions on escrows.
     pub actions: Vec<Entry>,
@@ -116,13 +118,15 @@ impl Stored {
         self.next.map_or(0, |next| next.height)
     }
 
-    /// Returns whether a tick with this newest block checks the platform's wallet in any case.
+    /// Returns whether a run of the watcher with this newest block checks the platform's wallet, even if nothing is to
+    /// be paid.
     pub fn checks_wallet(&self, tip: u64) -> bool {
         platform::is_wallet_check_due(self.newest.map(|newest| newest.height), tip)
     }
 
-    /// Builds the statement that records a rollback and moves the reading position of the history back to the end of
-    /// the block at `height`. The statement returns a row unless another tick did so meanwhile.
+    /// Builds the statement that records a rollback, and moves the reading position of the history back to the end of
+    /// the block at `height`. The statement returns a row unless a concurrent run of the watcher has already recorded
+    /// the rollback.
     pub fn go_back(&mut self, height: u64) -> Write<Option<String>> {
         let statement = sql::write!(
             "UPDATE chain_reading SET rollbacks = rollbacks + 1, height = min(height, ?2), \
@@ -165,8 +169,8 @@ pub(super) fn advance(to: Place, rollbacks: u64) -> Write {
 
 /// Builds the statement that stores the newest block.
 ///
-/// Returns a row only if no other tick undid a rollback, or saw a different block above the newest known one,
-/// meanwhile. Otherwise this tick's records may belong to another chain.
+/// Returns no row if a concurrent run of the watcher has undone a rollback, or has seen a different block above the
+/// newest known one. This run's records may then belong to another chain.
 pub(super) fn note_block(tip: &Tip, stored: &Stored) -> Write<Option<TxHash>> {
     sql::write!(
         "INSERT INTO chain_blocks (height, hash) SELECT ?1, ?2 WHERE (SELECT rollbacks FROM chain_reading) = ?3 \

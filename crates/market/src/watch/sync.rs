@@ -1,8 +1,8 @@
-//! First part of a tick: the newest block, and a possible rollback.
+//! First part of a run of the watcher: reads the newest block, and handles a possible rollback.
 //!
 //! A rollback is detected by a known block that is no longer at its height, and undone down to the newest known block
-//! that is still on the chain. Escrow steps above it are deleted and found again, and own entries in removed blocks are
-//! looked up again ([`super::reconcile`]), as are entries in blocks that no tick has seen.
+//! that is still on the chain. Escrow steps above it are deleted and found again. Own entries in removed blocks are
+//! looked up again ([`super::reconcile`]), as are entries in blocks that no run has seen.
 
 use api_types::{Alarm, AlarmName};
 use cardano::{
@@ -26,7 +26,7 @@ use crate::{
     port_error::PortError,
 };
 
-/// Maximum number of known blocks to check, at growing distances, to find one that is still on the chain.
+/// Maximum number of known blocks that are checked, at growing distances, to find one that is still on the chain.
 const MAX_FORK_CHECKS: usize = 8;
 
 /// The watcher's stored progress, as read after the newest block was stored.
@@ -39,8 +39,8 @@ pub(super) struct Synced {
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Undoes a rollback and stores the newest block, before anything that depends on it is written. `None` if this
-    /// tick must not continue.
+    /// Undoes a rollback and stores the newest block, before anything that depends on it is written. Returns `None` if
+    /// this run of the watcher must not continue.
     pub(super) async fn sync(&mut self, mut stored: Stored) -> Result<Option<Stored>, PortError> {
         let tip = self.view.tip;
         if self.view.clock < tip.time_ms {
@@ -56,7 +56,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Some(stored))
     }
 
-    /// Stores the newest block; `None` if another tick undid a rollback, or saw another block, meanwhile.
+    /// Stores the newest block. Returns `None` if a concurrent run of the watcher has undone a rollback, or has seen
+    /// another block.
     pub(super) async fn note_tip(&mut self, stored: Stored) -> Result<Option<Synced>, PortError> {
         let tip = self.view.tip;
         let seller = self.view.seller.map(|seller| seller.to_string()).unwrap_or_default();
@@ -82,8 +83,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Some(Synced { stored, blocks, steps }))
     }
 
-    /// Returns whether the newest known block is on the chain, or the rollback that removed it was undone. A provider
-    /// that lags behind an earlier one is ignored until it has caught up.
+    /// Returns whether the newest known block is on the chain, after undoing a rollback if one removed it. A provider
+    /// that is behind an earlier answer is ignored until it has caught up.
     async fn is_known_chain(&mut self, stored: &mut Stored, tip: &Tip) -> Result<bool, PortError> {
         let Some(newest) = stored.newest else { return Ok(true) };
         if tip.hash == newest.hash {
@@ -107,9 +108,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(self.report.rolled_back)
     }
 
-    /// Reads the blocks of this tick's chain from the newest one down to the newest known one, and below it as far as
-    /// own entries may be in blocks that are to be checked. One call answers for all of them. Without an answer, each
-    /// block is looked up by itself.
+    /// Reads the blocks of the chain from the newest one down to the newest known one, and further down to the oldest
+    /// block in which own entries are to be checked. A single call reads all of them. If it fails, each block is looked
+    /// up by itself.
     async fn read_chain(&mut self, newest: &SeenBlock, tip: &Tip) {
         let depth = tip.height.saturating_sub(newest.height.saturating_sub(SETTLED_DEPTH));
         let count = usize::try_from(depth).unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
@@ -121,8 +122,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
     }
 
-    /// Returns whether the chain has this block; `false` if the provider shows another one at the block's height.
-    /// Returns an error if the provider shows none there, because it lags.
+    /// Returns whether the chain has this block. Returns `false` if the provider shows another block at this height,
+    /// and an error if it shows none there, because it lags.
     pub(super) async fn is_on_chain(&self, seen: &SeenBlock, tip: &Tip) -> Result<bool, PortError> {
         if seen.height == tip.height {
             return Ok(seen.hash == tip.hash);
@@ -135,8 +136,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(shown.ok_or_else(behind)?.hash == seen.hash)
     }
 
-    /// Returns the height of the newest known block on the chain; 0 if few blocks are known, `None` if more are gone
-    /// than a rollback can remove.
+    /// Returns the height of the newest known block on the chain; 0 if only a few blocks are known and none of them is
+    /// on it. `None` if more blocks are gone than a rollback can remove.
     async fn fork_height(&self, newest: &SeenBlock, tip: &Tip) -> Result<Option<u64>, PortError> {
         let known = sql::read!(
             "SELECT height, hash FROM chain_blocks WHERE height < ?1 \
@@ -179,8 +180,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Builds the statement that clears `recheck` of entries in blocks that a tick has seen, whose rollback would be
-/// detected. Entries at or below `deep` are looked up once more, when the nodes of all forks agree.
+/// Builds the statement that clears `recheck` of entries in blocks that the watcher has seen, because it would detect a
+/// rollback of such a block. Entries in blocks at or below the height `deep` are looked up once more before, when the
+/// nodes of all forks agree.
 pub(super) fn clear_recheck(deep: u64) -> Write {
     sql::write!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height > ?1 \

@@ -1,4 +1,4 @@
-//! A tick, with its parts in order.
+//! One run of the watcher (a *tick*), with its parts in order.
 
 use api_types::{Alarm, AlarmName};
 use std::collections::BTreeMap;
@@ -16,11 +16,11 @@ use super::{
 use crate::{contents::Contents, port_error::PortError};
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D, C, K, S, A> {
-    /// Reads the chain and performs due actions, as far as calls suffice.
+    /// Reads the chain and performs due actions, as far as provider calls suffice.
     ///
     /// # Errors
-    /// Returns an error if the database or the provider failed. Everything written before that stays written, and the
-    /// next tick resumes.
+    /// Returns an error if the database or the provider failed. Everything that was written before stays, and the
+    /// watcher's next run resumes.
     pub async fn tick(&self) -> Result<Report, PortError> {
         let stored = Stored::load(self.database).await?;
         let tip = self.chain.tip().await?;

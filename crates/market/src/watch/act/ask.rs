@@ -20,12 +20,12 @@ use crate::{
 
 /// Time in ms between two requests to the arbiter about one dispute.
 const ASK_AGAIN_MS: Millis = 60_000;
-/// Maximum number of characters that are stored of the arbiter's reason.
+/// Maximum number of characters of the arbiter's reason that are stored.
 const MAX_REASON: usize = 500;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Asks the arbiter to decide a dispute. If the dispute is settled already, returns the next tasks for the escrow
-    /// instead. If the arbiter found no proof, it is asked again only after the time for evidence.
+    /// Asks the arbiter to decide a dispute. If the dispute is already settled, returns the escrow's next tasks
+    /// instead. An arbiter that found no proof is asked again only after the time for evidence has ended.
     pub(super) async fn ask(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, PortError> {
         let due = &judged.due;
         let purchase = due.purchase;
@@ -65,7 +65,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(vec![])
     }
 
-    /// Returns the next tasks of an escrow that has moved on.
+    /// Returns the next tasks of an escrow whose state has changed.
     async fn next_of(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, PortError> {
         let due: Vec<Due> = self.ports.database.fetch(due::due(self.view.clock, 0)).await?;
         let Some(due) = due.into_iter().find(|due| due.purchase == judged.due.purchase) else { return Ok(vec![]) };
@@ -76,7 +76,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Builds the statement that stores the arbiter's decision and reason. Returns `None` while it has not decided.
+/// Builds the statement that stores the arbiter's decision and reason. Returns `None` if the arbiter has not decided
+/// yet.
 fn decided(purchase: &TxHash, answer: &ResolveResult) -> Option<Write> {
     let (ResolveResult::Paid { verdict, .. } | ResolveResult::Signed { verdict, .. }) = answer else { return None };
     let Finding { winner, reason, .. } = verdict;

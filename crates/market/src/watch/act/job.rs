@@ -1,8 +1,8 @@
-//! Transactions for one escrow, or for several with the same action by the seller.
+//! Builds transactions for one escrow, or for several on which the seller takes the same action.
 //!
-//! Acting on several escrows in one transaction saves fees, until the cost of running the contract, which grows with
-//! the square of the number of escrows, outweighs the saving. On the local ledger, a result costs 305,137 lovelace
-//! alone, 153,686 in a transaction with four, and 184,353 with eight.
+//! Acting on several escrows in one transaction saves fees. Beyond a few escrows, the cost of running the contract
+//! outweighs the saving, because it grows with the square of their number. On the local ledger, a result costs 305,137
+//! lovelace alone, 153,686 in a transaction with four, and 184,353 with eight.
 
 use cardano::{
     Lovelace,
@@ -31,7 +31,7 @@ use crate::{
 /// Delay in ms before a result is retried if the platform's wallet has too few free outputs.
 const FUNDS_MS: Millis = 10_000;
 
-/// An escrow and the plan of its action.
+/// An escrow, with the planned transaction of its action.
 struct Planned {
     judged: Judged,
     escrow: Escrow,
@@ -39,8 +39,8 @@ struct Planned {
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Performs an action on several escrows in one transaction. Returns the tasks to try instead if that fails: two with
-    /// half of the escrows each, or the only escrow once more with a wallet that was read again.
+    /// Performs an action on several escrows in one transaction. If that fails, returns the tasks to try instead: two
+    /// with half of the escrows each, or the same action for a single escrow, once the wallet has been read again.
     pub(super) async fn act_together(
         &mut self,
         deployment: &Deployment,
@@ -97,8 +97,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(vec![cases, second])
     }
 
-    /// Returns whether another transaction in a block has spent the escrow of a rejected action, and records that
-    /// transaction as the escrow's next step.
+    /// Returns whether a block includes another transaction that spent the escrow of a rejected action. If so, records
+    /// that transaction as the escrow's next step.
     async fn is_spent(&mut self, judged: &Judged) -> Result<bool, PortError> {
         match self.follow(&judged.due.utxo).await {
             Ok(Spending::SpentBy(_)) => {
@@ -143,7 +143,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(planned)
     }
 
-    /// Decodes the escrow's output from its transaction. The ledger rejects an action on an output that was spent.
+    /// Decodes the escrow's output from its transaction. The output may be spent already: the ledger then rejects the
+    /// action.
     async fn escrow(
         &self,
         deployment: &Deployment,
@@ -158,8 +159,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(cbor.and_then(|cbor| escrow_in(&cbor, Some(&utxo), deployment)))
     }
 
-    /// Builds the signed transaction. Spends unconfirmed change only if nothing else suffices, and leaves out outputs
-    /// that the provider does not know.
+    /// Builds the signed transaction. Spends unconfirmed change only if nothing else suffices, and omits outputs that
+    /// the provider does not know.
     async fn built(
         &self,
         deployment: &Deployment,
