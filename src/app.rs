@@ -8,6 +8,7 @@ use std::{
 };
 
 use agents::oauth::{Authority, Secrets};
+use api_types::{DeliveryMode, ErrorCode};
 use cardano::keys::SigningKey;
 use edge::serve::Request;
 use edge::{
@@ -19,6 +20,7 @@ use edge::{
     d1::{D1, Nearest},
     keys::KeyStore,
     log::Line,
+    metrics::DataPoint,
     settings::SettingError,
     timer::Timer,
 };
@@ -245,6 +247,13 @@ impl App {
     /// Derives the key of an account's service wallet, and checks that it has the stored address.
     pub fn account_key(&self, account: &Account) -> Result<SigningKey, ApiError> {
         Ok(self.keys()?.wallet_at(account.key_version, &account.owner, &account.wallet_address)?)
+    }
+
+    /// Records a payment in the metrics, with the time that this request took. `error` is the reason why the content was
+    /// not delivered, or `None` if it was.
+    pub fn record_payment(&self, mode: Option<DeliveryMode>, error: Option<ErrorCode>) {
+        let time = Duration::from_millis(edge::now_ms().saturating_sub(self.now_ms));
+        DataPoint::Payment { mode, error, time, calls: self.usage.calls() }.write(&self.env);
     }
 
     /// Counts an action against the rate limit of `who`, which is a client or an account.

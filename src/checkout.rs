@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use api_types::Bought;
+use api_types::{Bought, Error};
 use cardano::{Lovelace, TxHash, slots::Millis};
 use edge::{
     answer::ErrorAnswer, chain::Blockfrost, contents::ContentStore, d1::D1, ed25519::WebCrypto, http, timer::Timer,
@@ -117,7 +117,9 @@ pub async fn order(
     let order = Order { account, key: &key, terms: &terms, mode, agreed, nonce };
     let methods = app.methods()?;
     let options = methods.options_for(&terms);
-    match with(app, priced.clock, &options, async |checkout| checkout.buy(&order).await).await? {
+    let bought = with(app, priced.clock, &options, async |checkout| checkout.buy(&order).await).await?;
+    app.record_payment(Some(mode), bought.as_ref().err().map(|error| Error::from(error.clone()).code));
+    match bought {
         Ok(bought) => Ok(Ordered::Bought(terms, Box::new(bought))),
         Err(BuyError::UnknownListing) => Ok(Ordered::UnknownListing),
         Err(BuyError::Unavailable(error)) => Err(error.into()),

@@ -5,7 +5,11 @@ use edge::{
     settings::{self, Lookup, SettingError},
 };
 use escrow::Deployment;
-use market::{DeliveryMode, catalogue::ListingTerms, checkout::PaymentOption};
+use market::{
+    DeliveryMode,
+    catalogue::ListingTerms,
+    checkout::{PaymentOption, Presented},
+};
 use x402_cardano::{
     method::{DefaultMethod, EscrowMethod, MempoolPolicy, PaymentMethod},
     wire::ConfirmationPolicy,
@@ -80,6 +84,13 @@ impl Methods {
     pub fn options(&self) -> Vec<PaymentOption<'_>> {
         let protected = self.sold_protected().map(|method| (DeliveryMode::Protected, method as _));
         std::iter::once((DeliveryMode::Instant, &self.instant as _)).chain(protected).collect()
+    }
+
+    /// Returns the delivery mode that a payment names, or `None` if this service does not have it.
+    pub fn mode_of(&self, presented: &Presented<'_>) -> Option<DeliveryMode> {
+        let accepted = presented.accepted().ok()?;
+        let known = self.options().into_iter().find(|(_, method)| method.name() == accepted.extra.method());
+        known.map(|(mode, _)| mode)
     }
 
     /// Returns the payment methods for a listing; an empty list if the listing is hidden.

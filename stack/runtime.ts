@@ -1,7 +1,7 @@
 // Runs a worker of this repository in Miniflare: options as wrangler reads them, and migrated databases.
 
 import { readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { V4MiniflareOptions } from "miniflare";
 import { statementsIn, workerOptions, workerSettings } from "./wrangler.ts";
 
@@ -14,7 +14,11 @@ export interface Worker {
   readonly vars: Readonly<Record<string, string>>;
   /** Rate limits by binding, instead of those in its wrangler.toml. */
   readonly limits?: Readonly<Record<string, number>>;
+  /** Stand-in for the dataset of metrics: it prints data points to the log, or refuses them. */
+  readonly metrics?: Metrics;
 }
+
+export type Metrics = "printed" | "refused";
 
 /** Runs statements with parameters in one transaction. */
 export type Batch = (
@@ -42,7 +46,7 @@ export async function optionsOf(worker: Worker, running: ReadonlySet<string>, en
   return {
     ...options,
     name,
-    modules: modulesOf(main),
+    modules: [...(worker.metrics ? [withMetrics(main, worker.metrics)] : []), ...modulesOf(main)],
     modulesRoot: dirname(main),
     // Replaces variables that wrangler found in a .dev.vars.
     bindings: { ...own, ...worker.vars },
@@ -59,6 +63,24 @@ export async function settingsOf({ config }: Worker) {
   const { name, main, vars, databases } = await workerSettings(config);
   if (!name || !main) throw new Error(`${config} names no worker, or no program`);
   return { name, main, own: vars, databases };
+}
+
+/**
+ * An entry point before a worker's own that binds a dataset for metrics. Miniflare's stand-in for Analytics Engine drops
+ * all data points.
+ */
+function withMetrics(main: string, metrics: Metrics): { type: "ESModule"; path: string; contents: string } {
+  const write = {
+    printed: 'console.log(JSON.stringify({ log: "metrics", ...point }))',
+    refused: 'throw new Error("the data point is refused")',
+  }[metrics];
+  const contents = `import worker from "./${basename(main)}";
+const METRICS = { writeDataPoint(point) { ${write}; } };
+export default {
+  fetch: (request, env, ctx) => worker.fetch(request, { ...env, METRICS }, ctx),
+  scheduled: (event, env, ctx) => worker.scheduled(event, { ...env, METRICS }, ctx),
+};`;
+  return { type: "ESModule", path: join(dirname(main), "with-metrics.js"), contents };
 }
 
 /** Stands in for a bound worker that is not running. */

@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { deployEscrow } from "./escrow.ts";
 import { startLedger } from "./ledger.ts";
 import { mustBeFree, Parts, root } from "./process.ts";
-import type { Worker } from "./runtime.ts";
+import type { Metrics, Worker } from "./runtime.ts";
 import { secretIn, secrets } from "./secrets.ts";
 import { Workers } from "./workers.ts";
 
@@ -38,6 +38,8 @@ export interface StackOptions {
   config?: string;
   /** Additional variables of the watcher. */
   watcherVars?: Record<string, string>;
+  /** Stand-in for the dataset of metrics; by default none is bound. */
+  metrics?: Metrics;
   /** Called with each step. */
   progress?: (step: string) => void;
 }
@@ -162,10 +164,12 @@ const UNLIMITED = 1_000_000;
 /** Returns the workers to run by name, the public one first. */
 function workersOf(options: StackOptions, vars: Record<string, string>): Map<string, Worker> {
   const at = (path: string) => join(root, path);
+  const metrics = options.metrics ? { metrics: options.metrics } : {};
   const api = {
     config: resolve(options.config ?? at("wrangler.toml")),
     port: options.apiPort ?? 0,
     vars,
+    ...metrics,
     // All clients share one network here, and the provider is the local ledger.
     ...(options.config === undefined && {
       limits: { PROVIDER: UNLIMITED },
@@ -178,7 +182,7 @@ function workersOf(options: StackOptions, vars: Record<string, string>): Map<str
   if (options.watcher) {
     const config = at("functions/watcher/wrangler.toml");
     const own = { ...vars, ...options.watcherVars, DEV: "1" };
-    workers.set("watcher", { config, port: options.watcherPort ?? 0, vars: own });
+    workers.set("watcher", { config, port: options.watcherPort ?? 0, vars: own, ...metrics });
   }
   return workers;
 }

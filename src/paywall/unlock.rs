@@ -159,6 +159,8 @@ impl<'a> Paywall<'a> {
         let paid = checkout::with(app, priced.clock, &options, pay).await?;
         app.line.note("tx", &presented.tx().to_string());
         app.line.note("outcome", paid.as_ref().map_or_else(PayError::code, |_| "delivered"));
+        let error = paid.as_ref().err().map(|error| api_types::Error::from(error.clone()).code);
+        app.record_payment(self.methods.mode_of(&presented), error);
         match paid {
             Ok(mut paid) => {
                 receipts::attach(app, &priced.terms, &mut paid.settlement);

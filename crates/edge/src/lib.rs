@@ -17,6 +17,7 @@ pub mod jws;
 pub mod keys;
 pub mod kv;
 pub mod log;
+pub mod metrics;
 pub mod queue;
 pub mod semaphore;
 pub mod serve;

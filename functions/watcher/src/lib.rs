@@ -6,6 +6,8 @@ mod notify;
 mod number;
 mod settings;
 
+use std::time::Duration;
+
 use self::number::KvNumber;
 use api_types::{Alarm, AlarmName, Error, ErrorCode, WalletBalance};
 use cardano::{
@@ -19,6 +21,7 @@ use edge::{
     contents::ContentStore,
     d1::D1,
     log::Line,
+    metrics::DataPoint,
     serve::{Request, Response},
 };
 use keys::PlatformKeys;
@@ -93,6 +96,7 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
         Err(error) => Err(error.into()),
     };
     conclude(env, &usage, &ticked, now).await;
+    metrics(&ticked, &usage, now).write(env);
     match ticked {
         Ok(Ticked { report, .. }) => {
             line.note_object(&serde_json::json!(report).to_string());
@@ -106,6 +110,16 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
             Err(fault)
         }
     }
+}
+
+/// Returns the data point of a tick that began at `began` (POSIX ms).
+fn metrics(ticked: &Result<Ticked, Fault>, usage: &Usage, began: u64) -> DataPoint {
+    let (is_complete, actions, failures) = match ticked {
+        Ok(Ticked { report, .. }) => (true, report.acted.len(), report.notes.len()),
+        Err(_) => (false, 0, 1),
+    };
+    let time = Duration::from_millis(edge::now_ms().saturating_sub(began));
+    DataPoint::Tick { is_complete, time, calls: usage.calls(), actions, failures }
 }
 
 /// Stores the outcome of a tick for the operator's status, and notifies the operator.

@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Metrics } from "../../../stack/runtime.ts";
 import { type Stack, startStack, type Tick, type TickOptions } from "../../../stack/stack.ts";
 import { type Wallet, type WalletOptions, walletNamed } from "../../../stack/wallets/wallet.ts";
 import { stateNameOf } from "../states.ts";
@@ -48,6 +49,8 @@ export interface WorldOptions {
   readonly platform?: readonly bigint[];
   /** Additional variables of all workers. */
   readonly vars?: Record<string, string>;
+  /** Stand-in for the dataset of metrics; by default none is bound. */
+  readonly metrics?: Metrics;
 }
 
 /** State folders of this process. They are kept if a test fails, because they contain logs and databases. */
@@ -68,7 +71,7 @@ function stateFolder(): string {
 
 /** Starts a new system. */
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const { blockTime = SOON, escrow = false, watcher, arbiter = false, config, platform, vars } = options;
+  const { blockTime = SOON, escrow = false, watcher, arbiter = false, config, platform, vars, metrics } = options;
   const state = stateFolder();
   const watched = watcher === undefined ? {} : { watcher: true, watcherVars: watcher };
   const stack = await startStack({
@@ -80,6 +83,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     ...(config && { config }),
     ...(platform && { platform }),
     ...(vars && { vars }),
+    ...(metrics && { metrics }),
   });
   const ledger = control(stack.ledger);
   let people = 0;
