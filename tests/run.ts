@@ -32,6 +32,7 @@ const LONG = [
   "tests/e2e/operating/backup.test.ts",
   "tests/e2e/pages/paywall.test.ts",
   "tests/load/scale/watcher.test.ts",
+  "tests/load/scale/provider-calls.test.ts",
 ];
 
 /** Tests under load or with faults for minutes: `make load` runs them, `make test` does not. */

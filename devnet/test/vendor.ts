@@ -11,6 +11,7 @@ const ADAPTERS = ["crates/edge/src/chain.rs", "crates/provider/src/lib.rs"];
 /** Paths that the adapters write differently than the description. */
 const NAMES: { readonly [path: string]: string } = {
   "/blocks/{block}/previous": "/blocks/{hash_or_number}/previous",
+  "/blocks/{block}/txs": "/blocks/{hash_or_number}/txs",
   "/blocks/{height}": "/blocks/{hash_or_number}",
   "/mempool/{tx}": "/mempool/{hash}",
   "/txs/{tx}": "/txs/{hash}",

@@ -83,6 +83,15 @@ pub fn blocks(body: &[u8]) -> ChainResult<Vec<Tip>> {
     blocks.iter().map(BlockJson::block).collect()
 }
 
+/// Parses the response of `/blocks/{hash}/txs`: the ids of the transactions in a block, in order.
+///
+/// # Errors
+/// [`ChainError::Malformed`] if the response does not have the documented shape.
+pub fn block_transactions(body: &[u8]) -> ChainResult<Vec<TxHash>> {
+    let ids: Vec<TxHash> = json(body, "a block's transactions")?;
+    if ids.len() > MAX_LISTED { malformed("too many transactions") } else { Ok(ids) }
+}
+
 #[derive(Deserialize)]
 struct Genesis {
     network_magic: u64,

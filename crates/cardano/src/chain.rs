@@ -201,6 +201,16 @@ pub trait Chain {
     fn last_read_tip(&self) -> Option<Tip> {
         None
     }
+    /// Returns whether a block includes a transaction, according to the provider's list of the block's transactions,
+    /// which all callers share. `None` if the provider gives no complete list.
+    async fn is_listed(&self, _tx: &TxHash, _block: &Tip) -> Result<Option<bool>, ChainError> {
+        Ok(None)
+    }
+    /// Returns the newest block that this client has read if a list that was read before ([`Chain::is_listed`]) shows
+    /// the transaction in it, without a call. `None` does not mean that no block includes the transaction.
+    fn listed_in(&self, _tx: &TxHash) -> Option<Tip> {
+        None
+    }
     /// Returns the protocol parameters of the current epoch. They are cached for up to ten minutes, and never across an
     /// epoch boundary.
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError>;
@@ -242,6 +252,12 @@ pub trait Chain {
     /// stops when `enough` returns `true` for the outputs read so far, at the end of the list, or at the adapter's
     /// limit. Outputs with very many tokens and little lovelace may be missing.
     async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError>;
+    /// Returns the unspent outputs at an address like [`Chain::utxos_at`]. Callers share an answer of the provider until
+    /// there is a new block, so outputs may be missing, or spent since, by transactions that are not in a block yet or
+    /// in the newest one.
+    async fn shared_utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
+        self.utxos_at(address, enough).await
+    }
     /// Returns one output with its spending status, or `None` if the provider does not know it.
     async fn output(&self, reference: &TxRef) -> Result<Option<TracedOutput>, ChainError> {
         let outputs = self.outputs_of(&reference.tx).await?.unwrap_or_default();

@@ -24,6 +24,7 @@ const READERS: &[Reader] = &[
     ("/blocks/latest", block),
     ("/blocks/{hash_or_number}", block),
     ("/blocks/{hash_or_number}/previous", blocks),
+    ("/blocks/{hash_or_number}/txs", block_transactions),
     ("/epochs/latest/parameters", parameters),
     ("/genesis", genesis),
     // Only the status is used.
@@ -64,6 +65,12 @@ fn block(body: &[u8]) {
 fn blocks(body: &[u8]) {
     let blocks = blockfrost::blocks(body).unwrap();
     assert_eq!(blocks.iter().map(|block| (block.height, block.slot)).collect::<Vec<_>>(), [(15_243_593, 412_162_133)]);
+}
+
+fn block_transactions(body: &[u8]) {
+    let ids = blockfrost::block_transactions(body).unwrap();
+    let last = hash("e8073fd5318ff43eca18a852527166aa8008bee9ee9e891f585612b7e4ba700b");
+    assert_eq!((ids.len(), ids.last()), (4, Some(&last)));
 }
 
 fn genesis(body: &[u8]) {

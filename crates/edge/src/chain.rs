@@ -5,6 +5,7 @@ mod known;
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
+    rc::Rc,
     time::Duration,
 };
 
@@ -17,7 +18,7 @@ use cardano::{
     params::ProtocolParameters,
 };
 use futures_util::future::LocalBoxFuture;
-use known::{Known, Newest, RECENT_MS, refusal};
+use known::{AddressUtxos, BlockTransactions, Known, Look, RECENT_MS, Shared, refusal};
 pub use market::chain_state::Lead;
 use market::{chain_state::MAX_LEAD_MS, limits::DAY_MS};
 use worker::{Headers, Method, Request, RequestInit};
@@ -58,7 +59,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(2);
 const LOCAL_RECENT_MS: u64 = 400;
 /// Interval at which a request checks the cache for the answer to another request's call.
 const ASKED_PAUSE: Duration = Duration::from_millis(50);
-/// Number of unspent outputs per page, Blockfrost's maximum.
+/// Number of unspent outputs, or of a block's transactions, per page: Blockfrost's maximum.
 const PAGE: usize = 100;
 /// Maximum number of pages of unspent outputs that are read from either end of a wallet's list: 1,000 outputs in total.
 /// An attacker who fills these pages with outputs of the ledger's minimum value gives the wallet 900 ADA.
@@ -138,26 +139,45 @@ impl Blockfrost {
     }
 
     /// Returns the newest block, from an answer that is at most `age` ms old.
+    async fn tip_within(&self, age: u64) -> Result<Tip, ChainError> {
+        let began = crate::now_ms();
+        let is_recent = |_: &Tip, at| at > crate::now_ms().saturating_sub(age).min(began);
+        let tip = self.shared(|known| &mut known.tip, is_recent, async || self.tip().await).await?;
+        self.newest.set(Some(tip));
+        Ok(tip)
+    }
+
+    /// Returns the answer in this place of the cache if `is_current` accepts it and its time, or else the result of
+    /// `ask`.
     ///
     /// If another request of this isolate has asked the provider, this one polls the cache for that answer. It cannot
     /// await the other request's call, because Workers tie a call to its request.
-    async fn tip_within(&self, age: u64) -> Result<Tip, ChainError> {
-        let began = crate::now_ms();
+    async fn shared<T: Clone>(
+        &self,
+        place: impl Fn(&mut Known) -> &mut Shared<T>,
+        is_current: impl Fn(&T, u64) -> bool,
+        ask: impl AsyncFnOnce() -> Result<T, ChainError>,
+    ) -> Result<T, ChainError> {
         loop {
-            let now = crate::now_ms();
-            match self.known(|known| known.newest(now.saturating_sub(age).min(began), now)) {
-                Newest::Known(tip) => {
-                    self.newest.set(Some(tip));
-                    return Ok(tip);
-                }
-                Newest::Asked => crate::sleep(ASKED_PAUSE).await,
-                Newest::Unknown => {
-                    let tip = self.tip().await;
-                    self.known(Known::asked_no_more);
-                    return tip;
+            match self.known(|known| place(known).look(&is_current, crate::now_ms())) {
+                Look::Known(value) => return Ok(value),
+                Look::Asked => crate::sleep(ASKED_PAUSE).await,
+                Look::Unknown => {
+                    let answer = ask().await;
+                    self.known(|known| place(known).answered(answer.as_ref().ok().cloned(), crate::now_ms()));
+                    return answer;
                 }
             }
         }
+    }
+
+    /// Reads the ids of a block's transactions.
+    async fn transactions_in(&self, block: TxHash) -> Result<BlockTransactions, ChainError> {
+        let body = self.read(&format!("/blocks/{block}/txs?count={PAGE}")).await?;
+        let ids = body.map(|body| blockfrost::block_transactions(&body)).transpose()?;
+        // A full page may not be the only one.
+        let ids = ids.filter(|ids| ids.len() < PAGE).map(|ids| Rc::new(ids.into_iter().collect()));
+        Ok(BlockTransactions { block, ids })
     }
 
     /// Calls `with` on this isolate's cache of the provider's answers, and returns the result.
@@ -358,6 +378,21 @@ impl Chain for Blockfrost {
         self.tip_within(if self.lead == Lead::Bounded { RECENT_MS } else { LOCAL_RECENT_MS }).await
     }
 
+    async fn is_listed(&self, tx: &TxHash, block: &Tip) -> Result<Option<bool>, ChainError> {
+        let is_current = |listed: &BlockTransactions, _| listed.block == block.hash;
+        let ask = async || self.transactions_in(block.hash).await;
+        let listed = self.shared(|known| &mut known.transactions, is_current, ask).await?;
+        Ok(listed.ids.map(|ids| ids.contains(tx)))
+    }
+
+    fn listed_in(&self, tx: &TxHash) -> Option<Tip> {
+        let tip = self.newest.get()?;
+        let lists = |listed: &BlockTransactions| {
+            listed.block == tip.hash && listed.ids.as_ref().is_some_and(|ids| ids.contains(tx))
+        };
+        self.known(|known| known.transactions.last().is_some_and(lists)).then_some(tip)
+    }
+
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
         if let Some(parameters) = self.known(|known| known.parameters(crate::now_ms())) {
             return Ok(parameters);
@@ -413,6 +448,17 @@ impl Chain for Blockfrost {
             }
         }
         Ok(holdings.into_utxos())
+    }
+
+    async fn shared_utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
+        let block = self.known(|known| known.tip.last().map(|tip| tip.hash));
+        let is_current =
+            |known: &AddressUtxos, _| known.address == address && known.block == block && enough(&known.utxos);
+        let ask = async || {
+            let utxos = self.utxos_at(address, &enough).await?.into();
+            Ok(AddressUtxos { address: address.to_owned(), block, utxos })
+        };
+        Ok(self.shared(|known| &mut known.utxos, is_current, ask).await?.utxos.to_vec())
     }
 
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {

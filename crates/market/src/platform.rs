@@ -94,13 +94,38 @@ impl PlatformWallet {
         now: Millis,
         needs: Lovelace,
     ) -> Result<Self, OutboxError> {
-        let parameters = chain.protocol_parameters().await?;
         let snapshot = WalletSnapshot::load(database, &address, tip_slot, now).await?;
-        let enough = |shown: &[Utxo]| {
-            let free = shown.iter().filter(|utxo| pays_alone(utxo) && !snapshot.reserved.contains(&utxo.reference));
-            free.map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
-        };
-        let shown = chain.utxos_at(&address.to_string(), enough).await?;
+        let shown = chain.utxos_at(&address.to_string(), |shown| holds(shown, &snapshot, needs)).await?;
+        Self::of(chain, address, snapshot, shown, needs).await
+    }
+
+    /// Reads the wallet like [`PlatformWallet::read`], for one action. Concurrent requests share what the provider shows
+    /// until the next block. The outputs that they spend meanwhile are reserved in the database.
+    ///
+    /// # Errors
+    /// See [`PlatformWallet::read`].
+    pub async fn read_shared(
+        database: &impl Database,
+        chain: &impl Chain,
+        address: Address,
+        tip_slot: u64,
+        now: Millis,
+    ) -> Result<Self, OutboxError> {
+        let snapshot = WalletSnapshot::load(database, &address, tip_slot, now).await?;
+        let enough = |shown: &[Utxo]| holds(shown, &snapshot, MIN_FUNDS);
+        let shown = chain.shared_utxos_at(&address.to_string(), enough).await?;
+        Self::of(chain, address, snapshot, shown, MIN_FUNDS).await
+    }
+
+    /// Creates the wallet from the outputs that the provider shows.
+    async fn of(
+        chain: &impl Chain,
+        address: Address,
+        snapshot: WalletSnapshot,
+        shown: Vec<Utxo>,
+        needs: Lovelace,
+    ) -> Result<Self, OutboxError> {
+        let parameters = chain.protocol_parameters().await?;
         let spendable = snapshot.spendable(&shown);
         let shown: HashSet<TxRef> = shown.into_iter().map(|utxo| utxo.reference).collect();
         let (unconfirmed, utxos) = spendable
@@ -162,6 +187,12 @@ impl PlatformWallet {
             purchase.as_bytes().iter().fold(attempt, |sum, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
         spread.checked_rem(alone.len()).and_then(|at| alone.get(at)).copied()
     }
+}
+
+/// Returns whether the unreserved outputs that can each pay for an action alone hold `needs` in total.
+fn holds(shown: &[Utxo], snapshot: &WalletSnapshot, needs: Lovelace) -> bool {
+    let free = shown.iter().filter(|utxo| pays_alone(utxo) && !snapshot.reserved.contains(&utxo.reference));
+    free.map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
 }
 
 /// Returns whether an output is small enough to be worth merging. A datum or a script in it does not matter: spending a

@@ -31,7 +31,7 @@ use sql::{Database, DatabaseError, Read};
 use crate::{
     escrow_steps::{Recorded, StepRecorder, escrow_in, rollbacks},
     escrow_tx,
-    platform::{MIN_FUNDS, PlatformWallet},
+    platform::PlatformWallet,
     port_error::from_by_way_of,
     transitions,
 };
@@ -185,8 +185,7 @@ impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
         }
         let output = *self.output.insert(escrow.utxo.reference);
         let tip_slot = poster.chain.shared_tip().await?.slot;
-        let wallet =
-            PlatformWallet::read(poster.database, poster.chain, address, tip_slot, attempt.now, MIN_FUNDS).await?;
+        let wallet = PlatformWallet::read_shared(poster.database, poster.chain, address, tip_slot, attempt.now).await?;
         match poster.build(self.lock, &escrow, self.result, (&wallet, tip_slot), attempt.number).await {
             Ok(built) => {
                 let new = NewEntry::built(Kind::Result, purpose(&output), address, &built);

@@ -273,27 +273,39 @@ fn a_lock_without_a_result_opens_nothing_while_its_refund_is_recorded() {
     assert!(given.is_err(), "{given:?}");
 }
 
-#[test]
-fn a_request_that_waits_asks_for_its_transaction_only_after_a_new_block() {
+/// Waits with twelve polls for the block of a payment that a node has accepted. Before the fourth poll there is a block
+/// without the payment, and before the eighth one with it. Returns the numbers of polls, and of lookups of the payment.
+fn polls_and_lookups(lists: bool) -> (u32, u32) {
     let Claimed { db, ledger, tx, cbor, .. } = claimed();
     assert!(step(&db, &tx, &Decision::Accept));
-    assert!(ledger.add_to_mempool(Tx::new(cbor, UNTIL)));
     let provider = Provider::new(ledger);
+    provider.lists.set(lists);
+    block(provider.tip()).unwrap();
     let polls = Cell::new(0);
-    let mines_before_the_eighth = || {
+    let makes_blocks = || {
         polls.set(polls.get() + 1);
         if polls.get() == 8 {
+            assert!(provider.ledger.add_to_mempool(Tx::new(cbor.clone(), UNTIL)));
+        }
+        if matches!(polls.get(), 4 | 8) {
             provider.ledger.mine();
         }
     };
     let outbox = Outbox { database: &db, chain: &provider, hook: &transitions::statements };
-    let sleep = Meanwhile(&mines_before_the_eighth);
+    let sleep = Meanwhile(&makes_blocks);
     let policy = PollPolicy { sleep: &sleep, schedule: &[500; 12], at_once: false };
     let outcome =
         block(outbox.wait_for_block(&mut entry(&db, &tx), &policy, Trust::Payer, NOON, |_| None::<Write>)).unwrap();
     assert!(matches!(outcome.status, TxStatus::Included(_)), "{:?}", outcome.status);
-    // Twice for the first block, because this client has read none before, and once for the next.
-    assert_eq!((polls.get(), provider.lookups.get()), (8, 2 + 1));
+    (polls.get(), provider.lookups.get())
+}
+
+#[test]
+fn a_request_that_waits_asks_for_its_transaction_only_if_a_new_block_may_include_it() {
+    // The list of a block's transactions is enough for a payment, which runs no script.
+    assert_eq!(polls_and_lookups(true), (8, 0));
+    // Without a list: twice for the first block, and once for the second.
+    assert_eq!(polls_and_lookups(false), (8, 2 + 1));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use cardano::{
     TxHash,
     chain::{Chain, ChainError, Inclusion, Submission, Tip},
     slots::Millis,
-    tx::SignedTx,
+    tx::{SignedTx, TxPart},
 };
 use sql::{Batch, Database, DatabaseError, Write};
 
@@ -188,6 +188,12 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Looks up the block that includes the transaction. If the entry's CBOR was deleted, it is restored from the
     /// chain.
     async fn inclusion_of(&self, entry: &mut Entry) -> Result<Option<Inclusion>, OutboxError> {
+        if let Some(tip) = self.chain.listed_in(&entry.tx)
+            && runs_no_script(&entry.cbor)
+        {
+            let Tip { hash: block, height, slot, time_ms } = tip;
+            return Ok(Some(Inclusion { block, height, slot, time_ms, valid: true }));
+        }
         let block = self.chain.inclusion_of(&entry.tx).await?;
         if block.is_some() && entry.cbor.is_empty() {
             let bytes = self.chain.transaction(&entry.tx).await?;
@@ -344,7 +350,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             // A repeated request learns of a final state at once.
             let asks_tip = rest.is_empty() || rest.len() == policy.schedule.len();
             // An entry that no node has accepted yet may have to be submitted again.
-            if !asks_tip && entry.state == EntryState::Submitted && !blocks.may_show(self.chain).await {
+            if !asks_tip && entry.state == EntryState::Submitted && !blocks.may_include(&entry.tx, self.chain).await {
                 continue;
             }
             let poll = self.poll(entry, asks_tip, trust, now, &reading).await?;
@@ -431,6 +437,13 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         }
         Ok(found)
     }
+}
+
+/// Returns whether a transaction runs no Plutus script, so that the ledger includes it as valid or not at all. A
+/// transaction with redeemers needs a script data hash, which is part of the body, so the transaction's id proves that
+/// it has none. The witnesses prove nothing, because the included transaction may have others.
+fn runs_no_script(cbor: &[u8]) -> bool {
+    SignedTx::parse(cbor).is_ok_and(|tx| !tx.parts.contains_key(&TxPart::ScriptDataHash))
 }
 
 fn pending(entry: &Entry) -> TxStatus {

@@ -1,23 +1,26 @@
 //! Skips polls that cannot see anything new.
 //!
 //! A request that waits for a block polls more often than blocks appear, so that it learns of a block soon. Most polls
-//! need only the newest block, which all waiting requests of an isolate share ([`Chain::shared_tip`]); a request asks
-//! for its own transaction when there is a new block. For example, thirty requests that wait ten seconds for the same
-//! block together make a handful of calls for the newest block, and one or two each for their transactions.
+//! need only the newest block, which all waiting requests of an isolate share ([`Chain::shared_tip`]). They also share
+//! the list of a new block's transactions ([`Chain::is_listed`]), so a request asks for its own transaction only when a
+//! block includes it. For example, thirty requests that wait ten seconds for the same block together make a handful of
+//! calls for the newest block, one for its transactions, and at most one each for their own.
 
 use cardano::{
     TxHash,
-    chain::{Chain, ChainError},
+    chain::{Chain, ChainError, Tip},
 };
 
-/// Number of polls per new block in which the transaction is looked up. More than one is needed, because the provider
-/// may show a block before the block's transactions.
+/// Number of polls per new block in which the transaction is looked up if the block's list is not available. More than
+/// one is needed, because the provider may show a block before the block's transactions.
 const ASKS_PER_BLOCK: u8 = 2;
 
 /// The newest block that a waiting request has seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewBlocks {
-    tip: Option<TxHash>,
+    tip: Option<Tip>,
+    /// Whether this request has seen the block before `tip`, so that it has missed no block in between.
+    is_next: bool,
     asks_left: u8,
 }
 
@@ -26,22 +29,46 @@ impl NewBlocks {
     /// seen.
     #[must_use]
     pub fn begin(chain: &impl Chain) -> Self {
-        Self { tip: chain.last_read_tip().map(|tip| tip.hash), asks_left: 0 }
+        Self { tip: chain.last_read_tip(), is_next: false, asks_left: 0 }
     }
 
-    /// Reads the newest block. Returns whether to look up the transaction in this poll, because a new block appeared in
-    /// this poll or the one before. Also `true` for a client that has used up its share of provider calls, so that the
-    /// lookup fails and ends the wait.
-    pub async fn may_show(&mut self, chain: &impl Chain) -> bool {
-        let tip = match chain.shared_tip().await {
+    /// Reads the newest block. Returns whether a new block appeared in this poll or the one before. Also `true` for a
+    /// client that has used up its share of provider calls, so that the lookup fails and ends the wait.
+    pub async fn advanced(&mut self, chain: &impl Chain) -> bool {
+        match self.read(chain).await {
+            Ok(_) => self.ask(),
+            Err(error) => error == ChainError::TooMany,
+        }
+    }
+
+    /// Reads the newest block. Returns whether to look up the transaction in this poll, because a new block may include
+    /// it. Also `true` for a client that has used up its share of provider calls, so that the lookup fails and ends the
+    /// wait.
+    pub async fn may_include(&mut self, tx: &TxHash, chain: &impl Chain) -> bool {
+        let tip = match self.read(chain).await {
             Ok(tip) => tip,
             Err(error) => return error == ChainError::TooMany,
         };
-        if self.tip != Some(tip.hash) {
-            *self = Self { tip: Some(tip.hash), asks_left: ASKS_PER_BLOCK };
+        if self.is_next
+            && let Ok(Some(is_listed)) = chain.is_listed(tx, &tip).await
+        {
+            return is_listed;
         }
-        let may_show = self.asks_left > 0;
+        self.ask()
+    }
+
+    async fn read(&mut self, chain: &impl Chain) -> Result<Tip, ChainError> {
+        let tip = chain.shared_tip().await?;
+        if self.tip.map(|known| known.hash) != Some(tip.hash) {
+            let is_next = self.tip.and_then(|known| known.height.checked_add(1)) == Some(tip.height);
+            *self = Self { tip: Some(tip), is_next, asks_left: ASKS_PER_BLOCK };
+        }
+        Ok(tip)
+    }
+
+    const fn ask(&mut self) -> bool {
+        let asks = self.asks_left > 0;
         self.asks_left = self.asks_left.saturating_sub(1);
-        may_show
+        asks
     }
 }

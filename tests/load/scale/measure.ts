@@ -16,7 +16,7 @@ import type { Purchase } from "../../support/helpers/payments.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 import { cpuOf, runtimeOf } from "./cpu.ts";
 import type { Measured, Purchase as MeasuredPurchase, Transaction, Use } from "./model.ts";
-import { QUIET_BATCHES, Sales } from "./sales.ts";
+import { Sales } from "./sales.ts";
 
 const BLOCK_SECONDS = 20;
 /** Number of concurrent instant purchases. Protected ones run alone, so that they share no tick. */
@@ -107,25 +107,26 @@ const shown = async (world: World, id: string): Promise<Purchase> => json(await 
 /** Runs a tick per block until all purchases have a status. Resolves with the highest CPU time of a tick in ms. */
 async function tickUntil(world: World, meter: Meter, ids: readonly string[], status: string): Promise<number> {
   let most = 0;
-  for (let ticks = 0; ticks < 40; ticks++) {
+  for (let tick = 0; tick < 40; tick++) {
     const before = meter.cpu();
     await world.tick();
     most = Math.max(most, meter.cpu() - before);
     const all = await Promise.all(ids.map((id) => shown(world, id)));
     if (all.every((one) => one.status === status)) return most;
-    const { height } = await world.ledger.tip();
-    while ((await world.ledger.tip()).height === height) await new Promise((resolve) => setTimeout(resolve, 500));
+    await world.ledger.block();
   }
   throw new Error(`not ${status} after 40 ticks`);
 }
 
-/** Confirmations after which a tick does not look up a payment's block again. */
-const DEEP = 8;
+/** Ticks, each with a new block, after which no tick looks up a transaction's block again. */
+const DEEP = 12;
 
-/** Runs a tick per block until several in a row found nothing to do. */
-async function tickUntilQuiet(world: World): Promise<void> {
-  for (let quiet = 0; quiet < DEEP; await world.ledger.block())
-    quiet = (await world.tick()).batches > QUIET_BATCHES ? 0 : quiet + 1;
+/** Runs ticks, each with a new block: on a real chain there are new blocks between two ticks. */
+async function ticks(world: World, count: number): Promise<void> {
+  for (let tick = 0; tick < count; tick++) {
+    await world.ledger.block();
+    await world.tick();
+  }
 }
 
 async function measured(world: World, meter: Meter, quiet: Use, kind: Kind): Promise<MeasuredPurchase> {
@@ -147,24 +148,24 @@ async function measured(world: World, meter: Meter, quiet: Use, kind: Kind): Pro
       for (const id of ids) await passTo(world, id, "unlock");
       tickCpu = Math.max(tickCpu, await tickUntil(world, meter, ids, "withdrawn"));
     }
-    await tickUntilQuiet(world);
+    await ticks(world, DEEP);
   });
   const bytes = bytesIn(db) - before;
   db.close();
   const requests = paid.lines.filter(({ log }) => log === "request");
-  const ticks = followed.lines.filter(({ log }) => log === "tick");
+  const ticked = followed.lines.filter(({ log }) => log === "tick");
   const events = (await Promise.all(ids.map((id) => shown(world, id)))).flatMap((one) => one.events);
   const chain = await transactions(world, [...ids, ...events.map(({ txHash }) => txHash)]);
   const all = sum(requests);
-  const perTick = sum(ticks);
+  const perTick = sum(ticked);
   return {
     kind: kind.name,
     requests: requests.length / kind.count,
     request: each((field) => all[field] / kind.count),
     heaviestRequest: most(requests),
     // In excess of the cost of idle ticks.
-    watcher: each((field) => Math.max(0, perTick[field] - ticks.length * quiet[field]) / kind.count),
-    heaviestTick: most(ticks),
+    watcher: each((field) => Math.max(0, perTick[field] - ticked.length * quiet[field]) / kind.count),
+    heaviestTick: most(ticked),
     heaviestTickCpuMs: tickCpu,
     requestCpuMs: round(paid.cpuMs / kind.count),
     databaseBytes: Math.round(bytes / kind.count),
@@ -223,10 +224,8 @@ export async function measure(tell: (line: string) => void): Promise<Measured> {
     ];
     tell("quiet ticks");
     // The first tick splits the platform's wallet, which is followed until its block is deep.
-    await tickUntilQuiet(world);
-    const still = await meter.during(async () => {
-      for (let i = 0; i < QUIET; i++) await world.tick();
-    });
+    await ticks(world, DEEP);
+    const still = await meter.during(() => ticks(world, QUIET));
     const quiet = mean(still.lines.filter(({ log }) => log === "tick"));
     const kinds: Kind[] = [
       {
@@ -264,13 +263,13 @@ export async function measure(tell: (line: string) => void): Promise<Measured> {
     await sales.sell(BACKLOG);
     let acted = 0;
     const rush = await meter.during(async () => {
-      for (let ticks = 0; acted < BACKLOG && ticks < 40; ticks++) {
+      for (let tick = 0; acted < BACKLOG && tick < 40; tick++) {
         const report = await world.tick();
         acted += report.acted.flatMap((what) => (what.split(": ")[0] ?? "").match(/[0-9a-f]{64}/g) ?? []).length;
         await world.ledger.block();
       }
     });
-    const ticks = rush.lines.filter(({ log }) => log === "tick");
+    const rushed = rush.lines.filter(({ log }) => log === "tick");
     const parameters = json<Record<string, string | number>>(
       await send(`${world.ledger.blockfrost}/epochs/latest/parameters`),
     );
@@ -285,9 +284,9 @@ export async function measure(tell: (line: string) => void): Promise<Measured> {
       backlog: {
         sales: BACKLOG,
         actions: acted,
-        ticks: ticks.length,
-        heaviest: most(ticks),
-        cpuMs: round(rush.cpuMs / ticks.length),
+        ticks: rushed.length,
+        heaviest: most(rushed),
+        cpuMs: round(rush.cpuMs / rushed.length),
       },
       block: {
         bytes: Number(parameters.max_block_size),

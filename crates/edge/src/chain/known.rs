@@ -1,7 +1,10 @@
 //! Recent answers of a provider, cached for an isolate's life.
 
+use std::{collections::BTreeSet, rc::Rc};
+
 use cardano::{
-    chain::{ChainError, Tip},
+    TxHash,
+    chain::{ChainError, Tip, Utxo},
     params::ProtocolParameters,
     slots::Millis,
 };
@@ -20,22 +23,87 @@ const REFUSED_MS: Millis = 30_000;
 /// before its answer.
 const ASKED_MS: Millis = 1_000;
 
-/// Result of looking up the newest block in the cache.
+/// An answer of the provider that the requests of an isolate share. One of them asks, and the others wait.
+#[derive(Debug)]
+pub(super) struct Shared<T> {
+    /// The last answer, and the time of it in POSIX ms.
+    value: Option<(T, Millis)>,
+    /// Time in POSIX ms at which a request asked the provider; `None` once it has the answer.
+    asked: Option<Millis>,
+}
+
+/// Result of looking up a [`Shared`] answer in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Newest {
-    Known(Tip),
+pub(super) enum Look<T> {
+    Known(T),
     /// Another request has just asked the provider, but the answer is not cached yet.
     Asked,
-    /// The block is not cached, so the caller must ask the provider.
+    /// The answer is not cached, so the caller must ask the provider.
     Unknown,
+}
+
+impl<T> Default for Shared<T> {
+    fn default() -> Self {
+        Self { value: None, asked: None }
+    }
+}
+
+impl<T: Clone> Shared<T> {
+    /// Returns the answer if `is_current` accepts it and its time (POSIX ms). If not, and no other request has asked the
+    /// provider, records that the caller does.
+    pub(super) fn look(&mut self, is_current: impl FnOnce(&T, Millis) -> bool, now: Millis) -> Look<T> {
+        if let Some((value, at)) = &self.value
+            && is_current(value, *at)
+        {
+            return Look::Known(value.clone());
+        }
+        if self.asked.is_some_and(|asked| now.saturating_sub(asked) < ASKED_MS) {
+            return Look::Asked;
+        }
+        self.asked = Some(now);
+        Look::Unknown
+    }
+
+    /// Stores the provider's answer; `None` if the call failed.
+    pub(super) fn answered(&mut self, answer: Option<T>, now: Millis) {
+        self.asked = None;
+        if let Some(answer) = answer {
+            self.value = Some((answer, now));
+        }
+    }
+
+    /// Returns the last answer, however old.
+    pub(super) fn last(&self) -> Option<&T> {
+        self.value.as_ref().map(|(value, _)| value)
+    }
+}
+
+/// The transactions in a block.
+#[derive(Clone, Debug)]
+pub(super) struct BlockTransactions {
+    pub(super) block: TxHash,
+    /// Ids of all transactions in the block; `None` if the provider's list is missing or too long.
+    pub(super) ids: Option<Rc<BTreeSet<TxHash>>>,
+}
+
+/// Unspent outputs at an address.
+#[derive(Clone, Debug)]
+pub(super) struct AddressUtxos {
+    pub(super) address: String,
+    /// Newest block before the outputs were read.
+    pub(super) block: Option<TxHash>,
+    pub(super) utxos: Rc<[Utxo]>,
 }
 
 /// Recent answers of a provider.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    tip: Option<(Tip, Millis)>,
-    /// Time in POSIX ms at which a request asked for the newest block; `None` once it has the answer.
-    asked: Option<Millis>,
+    /// The newest block.
+    pub(super) tip: Shared<Tip>,
+    /// The transactions in the newest block.
+    pub(super) transactions: Shared<BlockTransactions>,
+    /// The outputs of the wallet for which they were last shared.
+    pub(super) utxos: Shared<AddressUtxos>,
     /// Newest epoch seen in any answer.
     epoch: u64,
     parameters: Option<(ProtocolParameters, u64, Millis)>,
@@ -58,28 +126,8 @@ impl Known {
 
     /// Caches the newest block and its epoch.
     pub(super) fn saw(&mut self, tip: Tip, epoch: u64, now: Millis) {
-        self.tip = Some((tip, now));
+        self.tip.answered(Some(tip), now);
         self.epoch = self.epoch.max(epoch);
-    }
-
-    /// Returns the newest block if it was read after the time `since` (POSIX ms). If it was not, and no other request
-    /// has asked the provider, records that the caller does.
-    pub(super) fn newest(&mut self, since: Millis, now: Millis) -> Newest {
-        if let Some((tip, at)) = self.tip
-            && at > since
-        {
-            return Newest::Known(tip);
-        }
-        if self.asked.is_some_and(|asked| now.saturating_sub(asked) < ASKED_MS) {
-            return Newest::Asked;
-        }
-        self.asked = Some(now);
-        Newest::Unknown
-    }
-
-    /// Records that no request is waiting for the newest block.
-    pub(super) const fn asked_no_more(&mut self) {
-        self.asked = None;
     }
 
     /// Caches the protocol parameters of an epoch.
@@ -151,25 +199,27 @@ mod tests {
     }
 
     #[test]
-    fn requests_share_an_answer_until_it_is_too_old() {
-        let mut known = Known::default();
-        assert_eq!(known.newest(NOW - RECENT_MS, NOW), Newest::Unknown);
-        known.saw(tip(), 240, NOW);
-        known.asked_no_more();
-        assert_eq!(known.newest(NOW - 1, NOW + RECENT_MS - 1), Newest::Known(tip()));
-        assert_eq!(known.newest(NOW, NOW + RECENT_MS), Newest::Unknown);
+    fn an_answer_is_shared_for_as_long_as_it_is_current() {
+        let mut shared = Shared::default();
+        let look = |shared: &mut Shared<u8>, now| shared.look(|_, at| at > now - RECENT_MS, now);
+        assert_eq!(look(&mut shared, NOW), Look::Unknown);
+        shared.answered(Some(7), NOW);
+        assert_eq!(look(&mut shared, NOW + RECENT_MS - 1), Look::Known(7));
+        assert_eq!(look(&mut shared, NOW + RECENT_MS), Look::Unknown);
     }
 
     #[test]
     fn one_of_the_requests_that_wait_asks_and_another_one_if_it_gets_no_answer() {
-        let mut known = Known::default();
-        assert_eq!(known.newest(NOW, NOW + 1), Newest::Unknown);
-        assert_eq!(known.newest(NOW, NOW + 2), Newest::Asked);
-        known.saw(tip(), 240, NOW + 3);
-        known.asked_no_more();
-        assert_eq!(known.newest(NOW, NOW + 4), Newest::Known(tip()), "the answer came while it waited");
-        assert_eq!(known.newest(NOW + 3, NOW + 5), Newest::Unknown);
-        assert_eq!(known.newest(NOW + 3, NOW + 4 + ASKED_MS), Newest::Asked);
-        assert_eq!(known.newest(NOW + 3, NOW + 5 + ASKED_MS), Newest::Unknown);
+        let mut shared = Shared::default();
+        let look = |shared: &mut Shared<u8>, since, now| shared.look(|_, at| at > since, now);
+        assert_eq!(look(&mut shared, NOW, NOW + 1), Look::Unknown);
+        assert_eq!(look(&mut shared, NOW, NOW + 2), Look::Asked);
+        shared.answered(Some(7), NOW + 3);
+        assert_eq!(look(&mut shared, NOW, NOW + 4), Look::Known(7), "the answer came while it waited");
+        assert_eq!(look(&mut shared, NOW + 3, NOW + 5), Look::Unknown);
+        assert_eq!(look(&mut shared, NOW + 3, NOW + 4 + ASKED_MS), Look::Asked);
+        assert_eq!(look(&mut shared, NOW + 3, NOW + 5 + ASKED_MS), Look::Unknown);
+        shared.answered(None, NOW + 6 + ASKED_MS);
+        assert_eq!(look(&mut shared, NOW + 3, NOW + 6 + ASKED_MS), Look::Unknown, "the call failed");
     }
 }

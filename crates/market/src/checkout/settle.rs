@@ -134,7 +134,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             |record: &PaymentRecord| record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed);
         let (mut waits, mut blocks) = (waits.iter(), NewBlocks::default());
         while is_unconfirmed(record) {
-            if blocks.may_show(self.chain).await {
+            if blocks.advanced(self.chain).await {
                 // A provider that does not answer shows nothing new.
                 drop(self.observe(record).await);
             }
@@ -240,16 +240,25 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
                 run.now = run.now.saturating_add(*wait);
             }
             let is_last = rest.is_empty();
-            let is_waiting = run.lock.state != EntryState::Claimed
-                && run.result.as_ref().is_some_and(|result| result.state == EntryState::Submitted);
-            if is_waiting && !is_at_once && !is_last && !blocks.may_show(self.chain).await {
+            let waits_for = run.result.as_ref().filter(|result| {
+                !is_at_once
+                    && !is_last
+                    && run.lock.state != EntryState::Claimed
+                    && result.state == EntryState::Submitted
+            });
+            let may_be_included = match waits_for {
+                Some(result) => blocks.may_include(&result.tx, self.chain).await,
+                None => true,
+            };
+            let lists_lock = run.lock.state != EntryState::Included && self.chain.listed_in(&run.lock.tx).is_some();
+            if !may_be_included && !lists_lock {
                 continue;
             }
-            if self.result_is_included(run).await? {
+            if may_be_included && self.result_is_included(run).await? {
                 break;
             }
             polls = polls.saturating_add(1);
-            if run.result.is_none() || is_last || polls % RESULT_POLLS == 0 {
+            if run.result.is_none() || is_last || lists_lock || polls % RESULT_POLLS == 0 {
                 let end = self.poll_lock(run, is_at_once || is_last).await?;
                 if end.is_some() {
                     return Ok((end, rest));

@@ -43,19 +43,40 @@ pub struct Provider {
     pub used_up: Cell<bool>,
     /// Number of calls that looked up the block of a transaction.
     pub lookups: Cell<u32>,
+    /// Whether the provider lists the transactions in a block.
+    pub lists: Cell<bool>,
+    /// Newest block that was read.
+    newest: Cell<Option<Tip>>,
 }
 
 impl Provider {
     pub const fn new(ledger: Ledger) -> Self {
         let (lags, shows_mempool, used_up) = (Cell::new(false), Cell::new(false), Cell::new(false));
         let (submit_outcome, lookups) = (Cell::new(SubmitOutcome::Answered), Cell::new(0));
-        Self { ledger, submit_outcome, lags, shows_mempool, used_up, lookups }
+        let (lists, newest) = (Cell::new(false), Cell::new(None));
+        Self { ledger, submit_outcome, lags, shows_mempool, used_up, lookups, lists, newest }
+    }
+
+    fn is_in(&self, tx: &TxHash, block: &Tip) -> bool {
+        let blocks = self.ledger.blocks.borrow();
+        blocks.iter().filter(|known| known.tip == *block).any(|known| known.txs.iter().any(|known| known.id == *tx))
     }
 }
 
 impl Chain for Provider {
     async fn tip(&self) -> Result<Tip, ChainError> {
-        Chain::tip(&self.ledger).await
+        let tip = Chain::tip(&self.ledger).await?;
+        self.newest.set(Some(tip));
+        Ok(tip)
+    }
+    fn last_read_tip(&self) -> Option<Tip> {
+        self.newest.get()
+    }
+    async fn is_listed(&self, tx: &TxHash, block: &Tip) -> Result<Option<bool>, ChainError> {
+        Ok(self.lists.get().then(|| self.is_in(tx, block)))
+    }
+    fn listed_in(&self, tx: &TxHash) -> Option<Tip> {
+        self.newest.get().filter(|tip| self.lists.get() && self.is_in(tx, tip))
     }
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
         self.ledger.protocol_parameters().await
