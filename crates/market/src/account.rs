@@ -1,7 +1,7 @@
 //! Accounts: sign-in with a wallet, sessions, spending limits, and the view of an account.
 //!
-//! An owner signs in by signing a challenge ([`crate::challenge`]). Anyone may request challenges for an address; the
-//! first signed answer claims its challenge by a unique key, and nothing else changes.
+//! An owner signs in by signing a challenge ([`crate::challenge`]). Anyone may request a challenge for an address,
+//! because a challenge alone changes nothing. The first signed answer claims its challenge by a unique key.
 
 use std::fmt;
 
@@ -30,8 +30,8 @@ pub const DEFAULT_MAX_PER_PAYMENT: Lovelace = Lovelace::from_ada(10);
 pub const DEFAULT_DAILY_BUDGET: Lovelace = Lovelace::from_ada(30);
 /// Owner of the shared demo account, whose limits cannot be changed.
 pub const DEMO_OWNER: &str = "demo";
-/// Version number of the secret from which the key of the demo account's wallet is derived. Versions of the secret for
-/// other wallets begin at 1.
+/// Version of the secret from which the key of the demo account's wallet is derived. The secrets for other wallets have
+/// versions from 1 on.
 pub const DEMO_KEY_VERSION: u32 = 0;
 
 /// Returns the lifetime of a new session in ms.
@@ -54,14 +54,14 @@ impl Token {
         Self(hex::encode(random))
     }
 
-    /// Parses the token that a request presents; `None` if the text has another form.
+    /// Parses the token that a request presents. Returns `None` if the text does not have the form of a token.
     #[must_use]
     pub fn presented(text: &str) -> Option<Self> {
         let shaped = text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         shaped.then(|| Self(text.to_owned()))
     }
 
-    /// Returns the token's text, to be sent to its holder.
+    /// Returns the token's text, for sending it to its holder.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -84,7 +84,7 @@ impl std::fmt::Debug for Token {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "AccountRow")]
 pub struct Account {
-    /// The address signed in with, or [`DEMO_OWNER`].
+    /// Address with which the owner signed in, or [`DEMO_OWNER`].
     pub owner: String,
     pub wallet_address: Address,
     /// Version of the master secret from which the wallet's key is derived.
@@ -92,11 +92,11 @@ pub struct Account {
     pub max_per_payment: Lovelace,
     /// Maximum amount that the account may spend per UTC day.
     pub daily_budget: Lovelace,
-    /// Price above which an agent's purchase needs the owner's approval; `None` if it never does.
+    /// Price above which an agent's purchase needs the owner's approval; `None` if no purchase does.
     pub ask_above: Option<Lovelace>,
     /// Rules for the account's agents.
     pub rules: AgentRules,
-    /// The session or grant that authorized this request. Payments after its expiry are rejected.
+    /// Session or grant that authorized this request; `None` if nothing did. Payments after its end are rejected.
     pub authorization: Option<Authorization>,
 }
 
@@ -130,7 +130,7 @@ impl From<AccountRow> for Account {
 }
 
 impl Account {
-    /// Payment keys whose purchases belong to this account: those of its service wallet and of its owner.
+    /// Returns the payment keys whose purchases belong to this account: those of its service wallet and of its owner.
     #[must_use]
     pub fn keys(&self) -> Vec<KeyHash> {
         let owner = self.owner.parse::<Address>().ok();
@@ -138,8 +138,8 @@ impl Account {
     }
 }
 
-/// SQL list of the columns of an [`AccountRow`] that the table of accounts has. Queries append `session` and
-/// `grant_id`.
+/// SQL list of those columns of an [`AccountRow`] that the table of accounts has. Queries append the columns `session`
+/// and `grant_id`.
 const ACCOUNT: &str = "owner, wallet_address, key_version, CAST(max_per_payment AS TEXT) AS max_per_payment, \
     CAST(daily_budget AS TEXT) AS daily_budget, CAST(ask_above AS TEXT) AS ask_above, protected_only, min_reputation, agents_paused";
 
@@ -155,10 +155,11 @@ pub struct NewWallet {
     pub key_version: u32,
 }
 
-/// Time in ms for which an answered challenge is remembered. It exceeds a challenge's lifetime, even if clocks differ.
+/// Time in ms for which an answered challenge is remembered. It is longer than a challenge's lifetime, even if clocks
+/// differ.
 const CLAIM_MS: u64 = 60 * 60 * 1_000;
 
-/// Maximum number of unexpired sessions of an account with a purchase. Opening one more ends the oldest.
+/// Maximum number of unexpired sessions of an account with a purchase. Opening another session ends the oldest.
 pub const MAX_SESSIONS: usize = 64;
 /// Maximum number of unexpired sessions of an account without a purchase.
 pub const MAX_SESSIONS_UNPAID: usize = 8;
@@ -174,7 +175,7 @@ pub enum NotSignedIn {
     Database(#[from] DatabaseError),
 }
 
-/// Returns the address of a wallet to sign in with: the wallet's first address if it has an account, or else its
+/// Returns the address with which a wallet signs in. This is the wallet's first address if it has an account, else its
 /// address with the oldest account.
 ///
 /// # Errors
@@ -193,8 +194,8 @@ pub async fn known_among(
     db.fetch(known).await
 }
 
-/// Opens a session for the owner of a wallet who signed a challenge, which can be used only once, and creates the
-/// account on the first sign-in.
+/// Opens a session for the owner of a wallet who signed a challenge. The challenge can be used only once. The first
+/// sign-in creates the account.
 ///
 /// Owners of an account can sign in even if the database is nearly full. A rejected sign-in writes nothing.
 ///
@@ -249,7 +250,7 @@ pub async fn sign_in(
     account.ok_or(if is_answered { NotSignedIn::Answered } else { NotSignedIn::StorageFull })
 }
 
-/// Builds the statement that deletes the oldest sessions of an account that has more than the maximum number.
+/// Builds the statement that deletes the oldest sessions of an account with more than the maximum number.
 fn end_oldest_sessions(owner: &str, hash: &str) -> Write {
     sql::write!(
         "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
@@ -260,7 +261,7 @@ fn end_oldest_sessions(owner: &str, hash: &str) -> Write {
     )
 }
 
-/// Builds the query that reads the account of a live session.
+/// Builds the query that reads the account of an unexpired session.
 pub fn by_session(token_hash: &str, now_ms: u64) -> Read<Option<Account>> {
     sql::read!(
         "SELECT {ACCOUNT}, ?1 AS session, NULL AS grant_id FROM accounts WHERE owner = {SESSION_OWNER}",
@@ -278,12 +279,12 @@ pub fn by_grant(grant: &str) -> Read<Option<Account>> {
     )
 }
 
-/// Builds the query that reads the account of a service wallet, without an authorization to use it.
+/// Builds the query that reads the account of a service wallet. Its `authorization` is `None`.
 pub(crate) fn by_wallet(wallet: &Address) -> Read<Option<Account>> {
     sql::read!("SELECT {ACCOUNT}, NULL AS session, NULL AS grant_id FROM accounts WHERE wallet_address = ?1", wallet)
 }
 
-/// Reads the account of a live session, `None` if there is no such session.
+/// Reads the account of an unexpired session; `None` if there is no such session.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -291,7 +292,7 @@ pub async fn of_session(db: &impl Database, token: &Token, now_ms: u64) -> Resul
     db.fetch(by_session(&token.hash(), now_ms)).await
 }
 
-/// Ends a session, or all sessions of its account if `everywhere`. Returns whether a session was ended.
+/// Ends a session, or all sessions of its account if `everywhere` is set. Returns whether a session was ended.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -334,7 +335,7 @@ impl AskAbove {
     }
 }
 
-/// Changes to an owner's rules for agents. A rule that is `None` stays as it is.
+/// Changes to an owner's rules for agents. `None` leaves a rule unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleChanges {
     pub ask_above: Option<AskAbove>,
@@ -383,8 +384,8 @@ pub fn limits(max_per_payment: u32, daily_budget: u32) -> Result<(Lovelace, Love
     Ok((Lovelace::from_ada(max_per_payment), Lovelace::from_ada(daily_budget)))
 }
 
-/// Sets the limits of a live session's account, and the rules for its agents that change. Returns the changed account,
-/// `None` if there is no such session.
+/// Sets the limits of the account of an unexpired session, and changes its rules for agents. Returns the changed
+/// account; `None` if there is no such session.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -412,8 +413,8 @@ pub async fn set_limits(
     db.execute(set).await
 }
 
-/// Pauses all agents of a live session's account, or lets them go on. Returns the changed account, `None` if there is no
-/// such session.
+/// Pauses or resumes all agents of the account of an unexpired session. Returns the changed account; `None` if there is
+/// no such session.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -433,8 +434,8 @@ pub async fn pause_agents(
     db.execute(set).await
 }
 
-/// Builds the query that sums the unconfirmed payments of a service wallet, which the chain's balance does not contain
-/// yet, in lovelace.
+/// Builds the query that sums a service wallet's unconfirmed payments in lovelace. The wallet's balance on the chain
+/// does not reflect them yet.
 pub fn pending(wallet: &str) -> Read<One<Lovelace>> {
     sql::read!(
         "SELECT CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT) FROM outbox o JOIN payments p \
@@ -456,7 +457,7 @@ pub struct AccountView {
     figures: SellerFigures,
 }
 
-/// An [`api_types::Me`] whose lists are JSON already.
+/// An [`api_types::Me`] whose lists are already JSON text.
 #[derive(Serialize)]
 struct MeJson<'a> {
     owner: &'a str,
@@ -488,7 +489,7 @@ impl AccountView {
     }
 }
 
-/// Reads an [`AccountView`] in one batch, `None` if there is no such session.
+/// Reads an [`AccountView`] in one batch; `None` if there is no such session.
 ///
 /// # Errors
 /// Returns an error if the database query failed.

@@ -1,7 +1,7 @@
-//! The catalogue.
+//! The catalogue of listings.
 //!
-//! SQLite makes the JSON of a listing: its `card`, a stored object of everything but its sales figures, with these
-//! added. Nothing parses it on the way to the client.
+//! SQLite assembles the JSON of a listing from its stored `card`, which contains everything but the sales figures, and
+//! from these figures. Nothing parses the JSON on its way to the client.
 
 use sql::{DatabaseError, Param, Read, ReadDatabase};
 use std::{borrow::Cow, fmt, str::FromStr};
@@ -32,23 +32,23 @@ pub use store::{Quota, QuotaExceeded, Source, Stored, store};
 const MAX_WHOLE: u32 = 1_000;
 /// Maximum size of the whole catalogue in bytes of JSON.
 const MAX_WHOLE_BYTES: u32 = 2_000_000;
-/// Number of listings on a page of a filtered request without a `limit`.
+/// Number of listings on a page of a filtered request that has no `limit`.
 const MAX_PAGE: u32 = 200;
 /// Maximum size of a listing's sales and reputation figures in bytes of JSON, including a comma.
 const FIGURES_BYTES: u32 = 130;
 /// Maximum length of a search text in characters.
 const MAX_QUERY: usize = 200;
-/// Maximum number of words in a search, each of which reads all listings that contain it.
+/// Maximum number of words in a search. Each word reads all listings that contain it.
 const MAX_WORDS: usize = 12;
 /// Maximum number of listings that one request may read.
 const MAX_SCANNED: u32 = 10_000;
 
-/// SQL join of listings with their sellers' figures, as [`LISTING_JSON`] needs it. A left join preserves the order of
-/// the listings' index.
+/// SQL join of listings with their sellers' figures, for [`LISTING_JSON`]. A left join preserves the order of the
+/// listings' index.
 const LISTINGS: &str = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";
 
-/// SQL expression for a listing as JSON: the stored `card`, `sales`, and `sellerReputation` if the seller has a closed
-/// escrow.
+/// SQL expression for a listing as JSON: the members of the stored `card`, `sales`, and `sellerReputation` if one of
+/// the seller's escrows has ended.
 const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || listings.sales || \
     CASE WHEN coalesce(reputation, -1) < 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || reputation || \
     ',\"basis\":' || (withdrawn + refunded) || '}' END || '}'";
@@ -63,7 +63,7 @@ pub async fn one(db: &impl ReadDatabase, id: &ListingId) -> Result<Option<String
     db.read(query).await
 }
 
-/// An [`api_types::Creator`] whose listings are JSON already.
+/// An [`api_types::Creator`] whose listings are already JSON text.
 #[derive(Serialize)]
 struct CreatorJson<'a> {
     address: &'a Address,
@@ -72,7 +72,8 @@ struct CreatorJson<'a> {
     figures: SellerFigures,
 }
 
-/// Returns a creator's page, an [`api_types::Creator`] as JSON, with the newest listings or those after the cursor.
+/// Returns a creator's page as the JSON of [`api_types::Creator`]. The page has the newest listings, or those after the
+/// cursor.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -102,7 +103,7 @@ pub async fn seller(db: &impl ReadDatabase, address: &Address) -> Result<SellerF
     Ok(figures.map(SellerFigures::from).unwrap_or_default())
 }
 
-/// A seller's figures, as [`seller_figures`] reads them.
+/// A seller's sales and reputation, as the query [`seller_figures`] returns them.
 #[derive(Deserialize)]
 pub(crate) struct FiguresRow {
     sales: u64,
@@ -124,7 +125,8 @@ impl From<FiguresRow> for SellerFigures {
     }
 }
 
-/// Builds the query that reads a seller's figures. `address` is an SQL expression over `params`.
+/// Builds the query that reads a seller's sales and reputation. `address` is an SQL expression for the seller's
+/// address, with the parameters `params`.
 pub(crate) fn seller_figures(address: &str, params: Vec<Param>) -> Read<Option<FiguresRow>> {
     let of_decisions = format!("FROM decisions WHERE seller_address = {address}");
     let sql = format!(
@@ -145,11 +147,11 @@ pub struct ListingTerms {
     /// Hash of the content that is for sale.
     pub content_hash: ContentHash,
     pub modes: Vec<DeliveryMode>,
-    /// Whether an operator has hidden the listing. Its buyers keep access.
+    /// Whether an operator has hidden the listing. Its buyers can still read the content.
     pub hidden: bool,
 }
 
-/// Columns of [`ListingTerms`].
+/// SQL list of the columns of [`ListingTerms`].
 const TERMS: &str = "id, title, CAST(price_lovelace AS TEXT) AS price_lovelace, seller_address, content_hash, instant, \
     protected, hidden_at_ms IS NOT NULL AS hidden";
 
@@ -179,7 +181,7 @@ impl From<TermsRow> for ListingTerms {
 }
 
 impl ListingTerms {
-    /// Converts the terms to the [`Sale`] to which a quote commits.
+    /// Converts the terms to a [`Sale`], to which a quote commits.
     #[must_use]
     pub fn sale(&self) -> Sale<'_> {
         Sale {
@@ -191,7 +193,7 @@ impl ListingTerms {
     }
 }
 
-/// Builds the query that reads a listing's terms, also if it is hidden.
+/// Builds the query that reads a listing's terms. Hidden listings are included.
 pub fn terms(id: &ListingId) -> Read<Option<ListingTerms>> {
     sql::read!("SELECT {TERMS} FROM listings WHERE id = ?1", id)
 }
@@ -204,14 +206,14 @@ pub fn content_paid_by(payment: &TxHash) -> Read<Option<ContentHash>> {
     )
 }
 
-/// Title of a listing.
+/// Title of a listing, with the listing's id.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Title {
     pub id: String,
     pub title: String,
 }
 
-/// Builds the query that reads the titles of listings, including hidden ones.
+/// Builds the query that reads the titles of these listings. Hidden listings are included.
 pub fn titles(ids: &[&str]) -> Read<Vec<Title>> {
     sql::read!(
         "SELECT id, title FROM listings WHERE id IN (SELECT value FROM json_each(?1))",
@@ -225,20 +227,20 @@ pub struct Filter {
     pub category: Option<&'static str>,
     pub mode: Option<DeliveryMode>,
     pub seller: Option<Address>,
-    /// Words that title, description or category must contain, in any grammatical form. The last word may be a prefix,
-    /// of which eight letters count. If no listing has all words, listings with some of them, or with similar words,
-    /// match.
+    /// Words to find in the title, the description or the category, in any grammatical form. The last word may be a
+    /// prefix, of which only the first eight letters count. If no listing has all words, listings with some of them, or
+    /// with similar words, match.
     pub words: Option<String>,
     pub max_price: Option<Lovelace>,
     /// Minimum reputation of the seller. Sellers without a reputation are excluded.
     pub min_reputation: Option<u8>,
     pub sort: Sort,
     pub limit: Option<u32>,
-    /// Cursor of the previous page, after which this page starts; `None` for the first page.
+    /// Cursor from the previous page, after which this page starts; `None` for the first page.
     pub cursor: Option<Cursor>,
 }
 
-/// Position after the last listing of a page: sort key and sequence number, as text `key.seq`.
+/// Position after the last listing of a page: its sort key and sequence number, written as `key.seq`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     key: i64,
@@ -261,7 +263,8 @@ impl FromStr for Cursor {
 }
 
 impl Filter {
-    /// Parses the query of `GET /listings`; `None` if it asks for the whole catalogue. Unknown parameters are ignored.
+    /// Parses the query of `GET /listings`. Returns `None` if it requests the whole catalogue. Unknown parameters are
+    /// ignored.
     ///
     /// # Errors
     /// Returns an error if a parameter is invalid.
@@ -309,8 +312,8 @@ impl Filter {
 
 /// Returns the words of a text for a full-text query, without duplicates.
 ///
-/// Words are split as the index splits them: a word that the index splits further would become a phrase query, which is
-/// slow.
+/// Words are split as the full-text index splits them. A word that the index splits further would become a phrase
+/// query, which is slow.
 fn words(text: &str) -> Vec<&str> {
     let mut found = vec![];
     for word in split(text) {
@@ -329,8 +332,7 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || is_mark(c)) || is_framed(c)).filter(|word| !word.is_empty())
 }
 
-/// Returns whether a character is an accent that follows its letter, as in decomposed Unicode texts, or a Thai vowel or
-/// tone sign.
+/// Returns whether a character is a combining accent, as in decomposed Unicode texts, or a Thai vowel or tone sign.
 const fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}')
 }
@@ -343,12 +345,11 @@ const fn is_framed(c: char) -> bool {
 /// One page of listings, with the cursor of the next page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// The listings as a JSON array, or for a creator's page as the JSON object of the creator, which contains that
-    /// array.
+    /// The listings as a JSON array. On a creator's page, the creator as a JSON object that contains this array.
     pub json: String,
     /// Cursor of the next page; `None` on the last page.
     pub next: Option<String>,
-    /// Whether no listing has all words of the search. The page then has listings with some of the words, or with
+    /// `true` if no listing has all words of the search. The page then has listings with some of the words, or with
     /// similar ones, best match first.
     pub some_words: bool,
 }

@@ -13,9 +13,9 @@ use crate::limits::DAY_MS;
 
 /// Maximum number of events on one page.
 pub const PAGE: u32 = 50;
-/// Time in ms for which events are kept.
+/// Time in ms for which events are stored.
 pub const KEPT_MS: Millis = 90 * DAY_MS;
-/// Maximum number of old events deleted per tick. The log grows by a few events per purchase.
+/// Maximum number of old events deleted per run of the watcher. Each purchase adds only a few events.
 const MAX_DELETED: u32 = 100;
 
 /// Position of an event in the log.
@@ -32,12 +32,13 @@ pub struct EventsPage {
     pub next: Option<u64>,
 }
 
-/// Returns the SQL for [`Event`]s with their positions, given the rest of the statement after `WHERE`.
+/// Returns the SQL that reads [`Event`]s with their positions. `which` is the part of the statement after `WHERE`.
 fn events(which: &str) -> String {
     format!(include_str!("events.sql"), which = which)
 }
 
-/// Builds the query that reads an owner's newest events below the position `before`, at most `most`.
+/// Builds the query that reads at most `most` of an owner's events, newest first, that precede the position `before` in
+/// the log.
 pub fn newest(owner: &str, before: Option<u64>, most: u32) -> Read<Vec<Both<Position, Event>>> {
     let which = "e.owner = ?1 AND e.seq < coalesce(?2, 9007199254740992) ORDER BY e.seq DESC LIMIT ?3";
     sql::read!(events(which), owner, before, most)
@@ -56,7 +57,7 @@ pub async fn page(db: &impl Database, owner: &str, before: Option<u64>) -> Resul
     Ok(EventsPage { events: rows.into_iter().map(|Both(_, event)| event).collect(), next })
 }
 
-/// Builds the statement that deletes old events. The newest event stays, so that its position is not used again.
+/// Builds the statement that deletes old events. The newest event is kept, so that its position is not used again.
 pub(crate) fn remove_old(now: Millis) -> Write {
     sql::write!(
         "DELETE FROM events WHERE at_ms < ?1 AND seq < (SELECT max(seq) FROM events) \

@@ -1,6 +1,6 @@
-//! Listings, and the validation of offers.
+//! Listings, and the validation of offers to list something.
 //!
-//! The rules are those of the public API ("NewListing"). Lengths count Unicode scalar values.
+//! The rules are those of the public API ("NewListing"). Lengths are numbers of Unicode scalar values.
 
 pub mod changes;
 mod draft;
@@ -28,7 +28,7 @@ pub use x402_cardano::method::MIN_PROTECTED_PRICE;
 #[serde(try_from = "String")]
 pub struct ListingId(String);
 
-/// Invalid listing id.
+/// The text is not a listing id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a listing id")]
 pub struct ListingIdError;
@@ -84,11 +84,11 @@ impl FromStr for ListingId {
 
 /// Maximum bytes per character in UTF-8.
 const UTF8: usize = 4;
-/// Maximum number of bytes of each short field, such as an address or a name.
+/// Maximum size in bytes of each short field, such as an address or a name.
 const SHORT: usize = 256;
-/// Error message for a text that consists of spaces and invisible characters only.
+/// Error message for a text that has only spaces and invisible characters.
 const NOTHING_VISIBLE: &str = "must have a character that can be seen";
-/// File endings of a preview, in either case.
+/// File extensions that a preview may have, in upper or lower case.
 const PREVIEW_ENDINGS: [&str; 4] = [".mp4", ".webm", ".webp", ".gif"];
 
 /// A valid offer to list something for sale.
@@ -98,16 +98,17 @@ pub struct NewListing {
     pub title: String,
     /// Description: 1 to 2,000 characters.
     pub description: String,
-    /// Price, at least the minimum of each delivery mode.
+    /// Price. It is at least the minimum price of each delivery mode.
     pub price: Lovelace,
-    /// The price as it was sent, possibly with leading zeros, as a seller without a session signs it.
+    /// Price as the client sent it, possibly with leading zeros. A seller without a session signs this text.
     pub signed_price: String,
     /// Address of the seller: the session's owner, or else the address in the request's body.
     pub seller: Address,
     /// Delivery modes: at least one, without duplicates, instant first.
     pub modes: Vec<DeliveryMode>,
     pub content: String,
-    /// The https URL of a recording, if any, normalized by the URL standard: without spaces, quotes, or angle brackets.
+    /// The https URL of a recording, if any, normalized by the URL standard. It contains no spaces, quotes, or angle
+    /// brackets.
     pub preview_media: Option<String>,
     /// A member of [`CATEGORIES`], or `None`.
     pub category: Option<&'static str>,
@@ -117,7 +118,7 @@ fn invalid<T>(code: ErrorCode, field: &'static str, rule: impl fmt::Display) -> 
     Err(Error::of_field(code, field, rule))
 }
 
-/// Returns the error for content that is too long. It is also used for a body that is too large to be read at all.
+/// Returns the error for content that is too long. A body that is too large to be read gets the same error.
 #[must_use]
 pub fn content_too_long() -> Error {
     Error::of_field(ErrorCode::InvalidLength, "content", content_rule())
@@ -128,11 +129,11 @@ fn content_rule() -> String {
 }
 
 impl NewListing {
-    /// Parses an offer. `seller` is the session's owner, if there is a session; the body's `sellerAddress` is then
-    /// ignored.
+    /// Parses an offer. `seller` is the session's owner; `None` without a session, in which case the body's
+    /// `sellerAddress` is used. Unknown fields are ignored.
     ///
     /// # Errors
-    /// Returns an error for the first field, in the API's order, that breaks a rule. Unknown fields are ignored.
+    /// Returns an error for the first field, in the API's order, that breaks a rule.
     pub fn read(body: &[u8], seller: Option<Address>) -> Result<Self, Error> {
         let draft = ListingDraft::read(body)?;
         let title = text(draft.title, "title", MAX_TITLE, |c| c.is_control())?;
@@ -172,7 +173,7 @@ impl NewListing {
         ContentHash::of(self.content.as_bytes())
     }
 
-    /// Returns a digest of all fields that the seller chose, by which a repeated offer is recognised.
+    /// Returns a digest of all fields that the seller chose. A repeated offer is recognised by this digest.
     #[must_use]
     pub fn offer_digest(&self) -> ContentHash {
         // Without id and time.
@@ -204,13 +205,13 @@ impl NewListing {
     }
 }
 
-/// Returns whether a character must not appear in a displayed text: a control for the writing direction, by which a
-/// title could look like another one, or a byte order mark.
+/// Returns whether a character may mislead readers and so must not be in a displayed text. Such characters are byte
+/// order marks, and controls of the writing direction, which can make a title look like another one.
 const fn misleads(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Validates a displayed text: 1 to `most` characters, all of them visible.
+/// Validates a displayed text. It must have 1 to `most` characters, all of them visible.
 fn text(
     sent: Option<&RawValue>,
     field: &'static str,
@@ -247,7 +248,7 @@ fn is_forbidden_in_description(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
 }
 
-/// Checks that title and description do not contain too much of the content.
+/// Checks that title and description do not reveal too much of the content.
 fn private(content: &str, title: &str, description: &str) -> Result<(), Error> {
     let shows_most = |public: &str| reveal::shown_percent(content, public) > reveal::MOST_SHOWN;
     let rule = "shows most of the content, and everyone can read it: say in other words what a buyer gets";
@@ -287,7 +288,7 @@ fn modes(sent: Option<&RawValue>) -> Result<Vec<DeliveryMode>, Error> {
     Ok(modes)
 }
 
-/// Parses the preview's URL and normalizes it by the URL standard, so that it contains no character that could end an
+/// Parses a preview's URL and normalizes it by the URL standard. The result contains no character that could end an
 /// HTML attribute or a line.
 fn preview(sent: Option<&RawValue>) -> Result<Option<String>, Error> {
     const FIELD: &str = "previewMedia";

@@ -1,8 +1,8 @@
 //! Decides when the operator is notified of alarms.
 //!
 //! A notification is due when the set of alarms changes, again every six hours for as long as it lasts, and once when
-//! it is over. Alarms are compared by their names, each counted as often as it occurs, because messages carry figures
-//! that change with every tick.
+//! it is over. Two sets are equal if they have the same names equally often. Messages are not compared, because they
+//! contain figures that change with every run of the watcher.
 
 use api_types::{Alarm, AlarmName};
 use cardano::slots::Millis;
@@ -11,13 +11,13 @@ use sql::Write;
 
 /// Time in ms after which the operator is notified again of alarms that persist.
 const REMINDER_MS: Millis = 6 * 60 * 60 * 1_000;
-/// Number of consecutive ticks that must fail before the operator is notified. A provider that fails once usually
-/// answers a minute later.
+/// Number of consecutive runs of the watcher that must fail before the operator is notified. A provider that fails once
+/// usually answers a minute later.
 const FAILURES: u32 = 3;
 /// Maximum number of characters of a notification's text, because Discord rejects messages of more than 2,000.
 const MAX_TEXT: usize = 1_900;
 
-/// The alarms that the operator was last notified of.
+/// Alarms that the operator was last notified of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notified {
     /// Names of the alarms, sorted.
@@ -26,7 +26,7 @@ pub struct Notified {
     pub at: Millis,
 }
 
-/// The reason for a notification.
+/// Reason for a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -38,7 +38,7 @@ pub enum Event {
     Over,
 }
 
-/// A notification, as a webhook receives it. Slack and Mattermost show `text`, Discord shows `content`.
+/// A notification in the form that webhooks expect. Slack and Mattermost show `text`, Discord shows `content`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Notification {
     pub text: String,
@@ -47,14 +47,15 @@ pub struct Notification {
     pub alarms: Vec<Alarm>,
 }
 
-/// Returns whether the alarm of a failed tick is worth a notification after this many failures in a row.
+/// Returns whether the alarm of a failed run of the watcher is worth a notification after this many consecutive
+/// failures.
 #[must_use]
 pub fn is_lasting(failed: &Alarm, failures: u32) -> bool {
     failed.name != AlarmName::TickFailed || failures >= FAILURES
 }
 
 impl Notified {
-    /// Creates the record of a notification of these alarms at this time (POSIX ms).
+    /// Creates the record that the operator was notified of these alarms at this time (POSIX ms).
     #[must_use]
     pub fn of(alarms: &[Alarm], at: Millis) -> Self {
         let mut names: Vec<AlarmName> = alarms.iter().map(|alarm| alarm.name).collect();
@@ -77,7 +78,7 @@ impl Notified {
         Some(Notification { content: text.clone(), text, event, alarms: alarms.to_vec() })
     }
 
-    /// Builds the statement that records a notification that was delivered.
+    /// Builds the statement that records a delivered notification.
     pub fn record(&self) -> Write {
         sql::write!("UPDATE last_tick SET notified = ?1 WHERE id = 1", serde_json::json!(self).to_string())
     }

@@ -8,11 +8,11 @@ use super::{ListingTerms, MAX_QUERY, TERMS, parameters::Parameters, terms, words
 
 /// Maximum number of listings in the sitemap, newest first. The format allows 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
-/// Maximum number of listings that a search reads and ranks for each of its words, newest first.
+/// Maximum number of listings, newest first, that a search reads and ranks for each of its words.
 const MAX_RANKED: u32 = 2_000;
-/// Number of listings per row of the tables that store counts of listings.
+/// Number of listings that one row of the tables with counts of listings covers.
 const BLOCK: u32 = 256;
-/// Ranking weight of a word that occurs in a single listing. A word that occurs in n listings has 1/n of this weight.
+/// Ranking weight of a word that only a single listing contains. A word that n listings contain has 1/n of this weight.
 const WORD_WEIGHT: u32 = 1_000_000;
 
 /// A filter on listings by how they can be paid.
@@ -32,7 +32,7 @@ pub enum Paid {
 #[serde(from = "Both<ListingTerms, Since>")]
 pub struct ForSale {
     pub terms: ListingTerms,
-    /// Creation time, ISO 8601, UTC.
+    /// Time at which the listing was created, in ISO 8601, UTC.
     pub since: String,
 }
 
@@ -56,20 +56,21 @@ pub struct SalesPage {
     pub total: u64,
 }
 
-/// Returns the columns of [`ForSale`].
+/// Returns the SQL list of the columns of [`ForSale`].
 fn for_sale_columns() -> String {
     format!(
         "{TERMS}, strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(edited_at_ms, created_at_ms) / 1000, 'unixepoch') AS since"
     )
 }
 
-/// The SQL of a selection of listings.
+/// SQL parts that select listings by how they can be paid.
 struct Chosen<'a> {
-    /// Condition over indexed columns.
+    /// SQL condition that uses only indexed columns.
     condition: &'static str,
     /// Value of the condition's parameter `?1`, if it has one.
     seller: Option<&'a Address>,
-    /// Table with the number of matching listings per [`BLOCK`]; `None` for one seller, whose listings are few.
+    /// Table with the number of matching listings in each block of [`BLOCK`] listings; `None` for a single seller,
+    /// whose listings are few.
     counted: Option<&'static str>,
 }
 
@@ -86,7 +87,8 @@ impl Paid {
 }
 
 impl Chosen<'_> {
-    /// Returns the SQL for the sequence numbers of `?2` listings after `?3`, newest first, and for their total number.
+    /// Returns two SQL queries: one for the sequence numbers of `?2` listings after the first `?3`, newest first, and
+    /// one for the total number of listings.
     fn selection(&self) -> (String, String) {
         let condition = self.condition;
         let Some(own) = self.counted else {
@@ -99,7 +101,7 @@ impl Chosen<'_> {
     }
 }
 
-/// Returns a page of listings for sale: not hidden, and payable by a configured method.
+/// Returns a page of listings that are not hidden and that a configured method can pay.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -126,7 +128,7 @@ pub async fn for_sale(
 pub struct Found {
     /// The matching listings on this page.
     pub listings: Vec<ForSale>,
-    /// Whether more listings follow after this page.
+    /// Whether more listings follow this page.
     pub more: bool,
 }
 
@@ -135,14 +137,14 @@ pub struct Found {
 pub struct Question(Vec<String>);
 
 impl Question {
-    /// Parses a question, `None` if it is longer than 200 characters. A question without words finds nothing.
+    /// Parses a question. Returns `None` if it is longer than 200 characters. A question without words finds nothing.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let short = text.chars().count() <= MAX_QUERY;
         short.then(|| Self::of(text))
     }
 
-    /// Parses a text whose length was checked before.
+    /// Parses a question whose length was already checked.
     pub(super) fn of(text: &str) -> Self {
         Self(words(text).into_iter().filter_map(terms::loose_query).collect())
     }
@@ -151,7 +153,7 @@ impl Question {
         self.0.is_empty()
     }
 
-    /// Returns the SQL that reads the listings with words of this question, the best first.
+    /// Returns the SQL that reads the listings with words of this question, best match first.
     pub(super) fn ranked(&self, bound: &mut Parameters, ranked: &Ranked<'_>) -> String {
         let having = self.0.iter().map(|word| {
             format!(
@@ -173,20 +175,20 @@ impl Question {
         )
     }
 
-    /// Returns the number of scans of the full-text index that the question takes.
+    /// Returns how often the question scans the full-text index.
     #[must_use]
     pub const fn index_scans(&self) -> usize {
         self.0.len()
     }
 }
 
-/// Parameters of [`Question::ranked`]: which listings to search, and which part of the result to read.
+/// Arguments of [`Question::ranked`]: the listings to search, and the part of the result to read.
 pub(super) struct Ranked<'a> {
     /// SQL condition for the listings to search. It uses only columns of indexes.
     pub condition: &'a str,
-    /// Whether the condition also uses columns of the table of sellers.
+    /// Whether `condition` also uses columns of the table of sellers.
     pub with_sellers: bool,
-    /// Columns of a listing in the result.
+    /// SQL list of the columns of a listing in the result.
     pub listing: &'a str,
     pub limit: u32,
     /// Number of listings on the previous pages.
@@ -194,8 +196,11 @@ pub(super) struct Ranked<'a> {
 }
 
 /// Returns a page of the listings for sale that contain words of a question, among the newest [`MAX_RANKED`] such
-/// listings. Listings with rare words, or with many of the words, come first. How often a word occurs in a listing does
-/// not matter, because a seller could repeat it a thousand times to rank higher and to make each search slow.
+/// listings.
+///
+/// Listings with rare words, or with many of the words, come first. The number of times that a word occurs in a listing
+/// does not count. Otherwise a seller could repeat a word a thousand times to rank higher, which would also slow down
+/// each search.
 ///
 /// # Errors
 /// Returns an error if the database query failed.

@@ -1,8 +1,9 @@
 //! Edits of listings by their sellers.
 //!
-//! Links, sales and reputation stay, and so does the content. A price that was offered can be paid as long as its offer was
-//! valid: the former price is kept in the transaction that changes it, and a claim accepts the listing's price or one of
-//! those (`claim.sql`). Whichever of a claim and an edit comes first, a payment of what its buyer was told is good.
+//! An edit does not change a listing's links, sales, reputation and content. A buyer can pay an offered price for as
+//! long as the offer is valid. To this end, the transaction that changes a price stores the former one, and a claim
+//! accepts the listing's price or a former price that is still offered (`claim.sql`). So a payment of the offered price
+//! is accepted whether the claim or the edit comes first.
 
 use api_types::{Error, Listing};
 use cardano::{Address, Lovelace, slots::Millis};
@@ -13,11 +14,12 @@ use x402_cardano::wire::MAX_TIMEOUT_SECONDS;
 use super::{ListingId, take_off, terms};
 use crate::{contents::Contents, listing::changes::Changes, port_error::PortError};
 
-/// Time in ms for which a former price can be paid: the validity of an offer, and a minute for caches and clocks.
+/// Time in ms for which a former price can be paid: the validity of an offer, plus a minute for caches and differing
+/// clocks.
 const FORMER_PRICE_MS: Millis = (MAX_TIMEOUT_SECONDS as Millis + 60) * 1_000;
 /// Maximum number of former prices at which a listing can still be bought.
 const MAX_FORMER_PRICES: u32 = 10;
-/// Maximum number of attempts if concurrent edits of the listing come first.
+/// Maximum number of attempts to edit a listing while concurrent edits come first.
 const MAX_ROUNDS: u32 = 3;
 
 /// Reason why a listing was not edited.
@@ -29,7 +31,7 @@ pub enum NotEdited {
     NotYours,
     /// The edited listing would break a rule.
     Invalid(Error),
-    /// The price was changed too often within the validity of an offer, or concurrent edits came first each time.
+    /// The price was changed too often within the validity of an offer, or every attempt lost to a concurrent edit.
     TooOften,
 }
 
@@ -69,7 +71,8 @@ pub async fn edit(
     Ok(Err(NotEdited::TooOften))
 }
 
-/// Builds the statements that edit a listing if its card is still `card`. The last one returns a row if it did.
+/// Builds the statements that edit a listing, provided its card is still `card`. The last statement returns a row if
+/// the listing was edited.
 fn statements(id: &ListingId, card: &str, changed: &Listing, now_ms: Millis) -> (Write, Write, Write<Option<String>>) {
     let until = now_ms.saturating_add(FORMER_PRICE_MS);
     (
@@ -111,8 +114,8 @@ fn card(id: &ListingId) -> Read<Option<String>> {
     sql::read!("SELECT card FROM listings WHERE id = ?1 AND (hidden_at_ms IS NULL OR taken_off = 1)", id.as_str())
 }
 
-/// Builds the query that reads the prices at which a listing can be paid: the present one, and former ones at which an
-/// offer may still be valid.
+/// Builds the query that reads the prices at which a listing can be paid: the present price, and former prices at which
+/// an offer may still be valid.
 pub fn payable_prices(id: &ListingId, now_ms: Millis) -> Read<Vec<Lovelace>> {
     sql::read!(
         "SELECT CAST(price AS TEXT) AS price FROM (SELECT price_lovelace AS price FROM listings WHERE id = ?1 \

@@ -1,4 +1,4 @@
-//! The newest listings, of all sellers or of one: at most 1,000, and 2 MB of JSON.
+//! Reads the newest listings, of all sellers or of one: at most 1,000, and at most 2 MB of JSON.
 
 use serde::Deserialize;
 use sql::{DatabaseError, Param, Read, ReadDatabase};
@@ -13,21 +13,21 @@ pub async fn newest(db: &impl ReadDatabase) -> Result<Page, DatabaseError> {
     Ok(page(db.read(matching("TRUE", vec![])).await?))
 }
 
-/// A listing, as [`matching`] reads it.
+/// A row of the query [`matching`]: one listing.
 #[derive(Deserialize)]
 pub(crate) struct Listed {
     seq: i64,
     /// The listing as JSON.
     json: String,
-    /// Whether all listings up to this one are within the maximum number and size.
+    /// Whether the listings up to this one are within the maximum number and size.
     #[serde(deserialize_with = "sql::flag")]
     fits: bool,
 }
 
-/// Builds the query that reads the newest listings that satisfy a condition, and the first that does not fit any more.
+/// Builds the query that reads the newest listings that satisfy a condition, and the first listing beyond the maximum.
 /// `params` are the condition's parameters.
 ///
-/// The cut is found by the lengths of the cards, so that JSON is rendered only for listings within the maximum.
+/// The maximum size is applied to the lengths of the cards, so that JSON is rendered only for listings within it.
 pub(crate) fn matching(condition: &str, params: Vec<Param>) -> Read<Vec<Listed>> {
     let sql = format!(
         include_str!("newest.sql"),

@@ -21,9 +21,9 @@ use super::{
 /// A row of a page.
 #[derive(Deserialize)]
 struct PageRow {
-    /// Cursor after this row.
+    /// Cursor for the page after this row.
     cursor: String,
-    /// The listing as JSON; `None` in the row that tells where reading stopped because of [`MAX_SCANNED`].
+    /// Listing as JSON. `None` in the row that says where reading stopped because [`MAX_SCANNED`] was reached.
     json: Option<String>,
 }
 
@@ -87,15 +87,15 @@ const NONE: i64 = i64::MIN;
 struct Order {
     /// SQL expression for the integer to sort by, in descending order.
     key: &'static str,
-    /// SQL expression for the second sort key, which precedes the sequence number.
+    /// SQL expression for the second sort key, before the sequence number.
     tied: &'static str,
-    /// `ORDER BY` terms, as in the index.
+    /// Terms of `ORDER BY`, in the order of the index.
     by: &'static str,
-    /// Table or join that yields listings in this order.
+    /// SQL table or join that yields listings in this order.
     from: &'static str,
 }
 
-/// SQL join of sellers, by descending reputation, with their listings.
+/// SQL join that yields sellers by descending reputation, with their listings.
 const BY_SELLERS: &str = "sellers INDEXED BY sellers_by_reputation CROSS JOIN listings INDEXED BY listings_by_seller \
     ON seller_address = address AND visible_listings > 0 AND hidden_at_ms IS NULL";
 
@@ -128,14 +128,14 @@ impl Filter {
         self.limit.unwrap_or(MAX_PAGE)
     }
 
-    /// Returns the number of scans of the full-text index that a page of this filter takes.
+    /// Returns how often a page of this filter scans the full-text index.
     #[must_use]
     pub fn index_scans(&self) -> usize {
         self.words.as_deref().map_or(0, |text| words(text).len())
     }
 
-    /// Returns the full-text query that requires all of the filter's words, where the last one may be the beginning of
-    /// a longer word. Returns `None` if there are no words to search for.
+    /// Returns the full-text query that requires all words of the filter. The last word also matches longer words that
+    /// begin with it. Returns `None` if the filter has no words.
     fn match_text(&self) -> Option<String> {
         let words = words(self.words.as_deref()?);
         let last = words.len().saturating_sub(1);
@@ -175,7 +175,7 @@ impl Filter {
         Read::new(sql, bound.0)
     }
 
-    /// Returns the SQL for the newest listings that can be on the page, if an index selects them.
+    /// Returns the SQL for the newest listings that may be on the page. Returns `None` if no index selects them.
     fn candidates(&self, bound: &mut Parameters) -> Option<String> {
         let newest = self.cursor.filter(|_| self.sort == Sort::Newest);
         let before = |column: &str, bound: &mut Parameters| {
@@ -204,7 +204,7 @@ impl Filter {
         Some(format!("reputation >= {}", bound.name(score)))
     }
 
-    /// Returns the SQL condition for visible listings that match the filter.
+    /// Returns the SQL condition for listings that are not hidden and match the filter.
     fn conditions(&self, bound: &mut Parameters) -> String {
         let mut wanted = vec!["hidden_at_ms IS NULL".to_owned()];
         wanted.extend(self.category.map(|category| format!("category = {}", bound.name(category))));
@@ -238,7 +238,7 @@ impl Filter {
         }
     }
 
-    /// Returns the SQL that reads a page from the index of its order, up to the limit.
+    /// Returns the SQL that reads a page from the index with the requested order, up to the limit.
     fn scan_index(&self, limit: u32, bound: &mut Parameters) -> String {
         let Order { key, tied, by, from } = Order::of(self.sort);
         let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));
@@ -260,7 +260,7 @@ impl Filter {
         )
     }
 
-    /// Returns the SQL that sorts the candidates and takes the page.
+    /// Returns the SQL that sorts the candidates found by `found`, and selects the page.
     fn sort_candidates(&self, found: &str, limit: u32, bound: &mut Parameters) -> String {
         let Order { key, tied, by, .. } = Order::of(self.sort);
         let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));

@@ -1,4 +1,4 @@
-//! Parameters of SQL statements that are assembled from parts.
+//! Collects the parameters of SQL statements that are assembled from parts.
 
 use sql::Param;
 

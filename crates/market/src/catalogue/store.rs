@@ -1,4 +1,4 @@
-//! Storing new listings: each offer once, and within quotas.
+//! Stores new listings, each offer only once, and within quotas.
 
 use cardano::ContentHash;
 use serde::Deserialize;
@@ -21,12 +21,12 @@ pub struct Quota {
     pub listings: u64,
     /// Maximum total size of a seller's contents in bytes.
     pub bytes: u64,
-    /// Maximum number of bytes that all sellers add per UTC day, contents and descriptions.
+    /// Maximum number of bytes of contents and descriptions that all sellers together may add per UTC day.
     pub daily_bytes: u64,
 }
 
-/// Divisor of the daily quota that gives the share of one client network. The share suffices for a few listings of
-/// maximum size.
+/// Divisor that yields one client network's share of the daily quota. The share suffices for a few listings of maximum
+/// size.
 const NETWORK_FRACTION: u64 = 64;
 const NETWORK_MIN_BYTES: u64 = 4 << 20;
 
@@ -39,7 +39,7 @@ impl Quota {
 /// Origin of an offer of a new listing, which determines the quotas that apply to it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Source<'a> {
-    /// Digest that the seller signed, if the offer was made by a signature.
+    /// Digest that the seller signed; `None` if the offer was made in a session.
     pub proof: Option<&'a str>,
     /// Client network of the request.
     pub network: &'a str,
@@ -68,7 +68,7 @@ pub enum QuotaExceeded {
     Today {
         /// Maximum total size of the seller's contents, in bytes.
         bytes: u64,
-        /// Seconds until the next UTC day, when the quota is renewed.
+        /// Seconds until the next UTC day, when the daily quota starts anew.
         wait_s: u64,
     },
 }
@@ -76,7 +76,7 @@ pub enum QuotaExceeded {
 /// Result of an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// New listing, or the listing of an earlier identical offer.
+    /// The new listing, or the listing of an identical earlier offer.
     Listing {
         id: String,
         /// The listing as JSON.
@@ -88,7 +88,7 @@ pub enum Stored {
     QuotaExceeded(QuotaExceeded),
 }
 
-/// An offer of a new listing, with the id and quotas of the listing to be created.
+/// An offer of a new listing, with the id for the listing and the quotas that apply.
 struct Offer<'a> {
     id: &'a ListingId,
     listing: &'a NewListing,
@@ -100,11 +100,11 @@ struct Offer<'a> {
 
 /// Stores a listing.
 ///
-/// Repeating a signed offer returns the listing that it created. An offer in a session counts as repeated if it is
-/// identical and at most a day old.
+/// Repeating a signed offer returns the listing that it created. An offer in a session counts as repeated if an
+/// identical one was made within the last day.
 ///
 /// The content is stored before the listing, so no listing lacks its content. The daily quota is taken before both and
-/// never returned, so concurrent offers cannot exceed it.
+/// never given back, so concurrent offers cannot exceed it.
 ///
 /// # Errors
 /// Returns an error if the database or the content store failed.
@@ -131,14 +131,14 @@ pub async fn store(
     Ok(offer.outcome(state).ok_or_else(missing)?)
 }
 
-/// SQL expression for the sequence number of the listing that this offer, or an identical earlier one, created; NULL if
+/// SQL expression for the sequence number of the listing created by this offer or by an identical earlier one; NULL if
 /// there is none.
 const EXISTING: &str = "coalesce((SELECT seq FROM listings WHERE id = ?1), \
     (SELECT seq FROM listings WHERE proof_digest = ?2 AND offer_digest = ?6), \
     (SELECT seq FROM listings WHERE seller_address = ?3 AND content_hash = ?4 AND offer_digest = ?6 AND created_at_ms > ?5 \
       AND ?2 IS NULL ORDER BY created_at_ms LIMIT 1))";
 
-/// Whether an offer creates a listing.
+/// Whether an offer can create a listing, and if not, why.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum QuotaState {
@@ -146,23 +146,23 @@ enum QuotaState {
     Changed,
     /// The seller has too many listings.
     Listings,
-    /// The seller's contents are too large.
+    /// The total size of the seller's contents is too large.
     Bytes,
-    /// The offer creates a listing.
+    /// The offer can create a listing.
     Room,
 }
 
-/// State of an offer: its listing, or whether it can be created.
+/// State of an offer: the listing that it created, or whether it can create one.
 #[derive(Deserialize)]
 struct OfferState {
-    /// Id of the listing that the offer created, if it did.
+    /// Id of the listing that the offer created; `None` if it created none.
     id: Option<String>,
     /// The listing as JSON.
     json: Option<String>,
     quota: QuotaState,
 }
 
-/// SQL for a [`QuotaState`].
+/// SQL expression for a [`QuotaState`].
 const QUOTA_STATE: &str = "CASE WHEN EXISTS (SELECT 1 FROM listings WHERE proof_digest = ?2) THEN 'changed' \
     WHEN coalesce((SELECT listed FROM sellers WHERE address = ?3), 0) >= ?7 THEN 'listings' \
     WHEN coalesce((SELECT listed_bytes FROM sellers WHERE address = ?3), 0) + ?8 > ?9 THEN 'bytes' \
@@ -199,8 +199,8 @@ impl Offer<'_> {
         Read::new(sql, self.params([]))
     }
 
-    /// Builds the statement that inserts the listing unless it exists or exceeds a quota. If two run at the same time,
-    /// the second sees the first one's listing.
+    /// Builds the statement that inserts the listing, unless the listing exists or would exceed a quota. If two such
+    /// statements run concurrently, the second sees the first one's listing.
     fn insert(&self) -> Write {
         let Self { id, listing, now_ms, .. } = *self;
         let sql = format!(include_str!("insert_listing.sql"), quota_state = QUOTA_STATE, existing = EXISTING);
@@ -218,10 +218,11 @@ impl Offer<'_> {
         Write::new(sql, self.params(others))
     }
 
-    /// Builds the statement that counts an offer against the daily quotas of all sellers and of its network, if it
-    /// would create a listing.
+    /// Builds the statement that counts an offer against the daily quotas of all sellers and of its network, if the
+    /// offer would create a listing.
     ///
-    /// Returns rows on success, one per quota. Of two concurrent offers for the last of a quota, one succeeds.
+    /// Returns one row per quota on success, and no rows otherwise. If two concurrent offers need the last part of a
+    /// quota, one of them succeeds.
     fn take_quota(&self) -> Write<Vec<String>> {
         let sql = format!(
             "INSERT INTO daily_listing_usage (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \

@@ -1,11 +1,12 @@
-//! Withdrawing a listing from sale, and offering it again.
+//! Takes a listing off sale, and offers it again.
 //!
 //! ```text
 //! for sale ── take off ──> taken off ── relist ──> for sale        (by its seller)
 //!     └────── hide ───────────> hidden ── show ──────> for sale    (by an operator: docs/operations.md)
 //! ```
 //!
-//! `taken_off` is set only if the seller hid the listing, so sellers cannot show again what an operator has hidden.
+//! `taken_off` is set only if the seller took the listing off sale, so sellers cannot show again what an operator has
+//! hidden.
 
 use cardano::{Address, slots::Millis};
 use serde::Deserialize;
@@ -13,13 +14,13 @@ use sql::{Database, DatabaseError, Read, Write};
 
 use super::{LISTING_JSON, LISTINGS, ListingId};
 
-/// Maximum number of withdrawn listings in an answer, newest first.
+/// Maximum number of listings in the list of those taken off sale, newest first.
 const MAX_LISTED: u32 = 200;
 
-/// Whether a seller wants a listing to be for sale.
+/// State that a seller requests for a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaleState {
-    /// Not shown and not sold. Its buyers keep access.
+    /// Neither shown nor sold. Buyers of the listing can still read its content.
     OffSale,
     /// For sale again.
     ForSale,
@@ -38,9 +39,9 @@ pub enum NotChanged {
 
 /// Changes the state of a listing. Idempotent.
 ///
-/// `signed_at` is the timestamp of the seller's proof, or `None` in a session. A proof counts once: afterwards only
-/// proofs with a later timestamp change a listing to the same state. So nobody who has seen a proof can undo a later
-/// change with it.
+/// `signed_at` is the timestamp of the seller's proof, or `None` in a session. Once a proof was used, only a proof with
+/// a later timestamp can change a listing to the same state. So nobody who has seen an earlier proof can use it to undo
+/// a later change.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -102,7 +103,7 @@ struct AfterChange {
     taken_off: bool,
 }
 
-/// A listing that an operator did not hide, as its buyers see it.
+/// A listing as its buyers see it, unless an operator has hidden it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Bought {
     /// The listing as JSON.
@@ -111,7 +112,8 @@ pub struct Bought {
     pub for_sale: bool,
 }
 
-/// Builds the query that reads a listing for its buyers; `None` if it does not exist or an operator hid it.
+/// Builds the query that reads a listing for its buyers. Returns `None` if the listing does not exist or an operator
+/// has hidden it.
 pub fn bought(id: &ListingId) -> Read<Option<Bought>> {
     sql::read!(
         "SELECT {LISTING_JSON} AS json, hidden_at_ms IS NULL AS for_sale FROM {LISTINGS} \
@@ -120,7 +122,7 @@ pub fn bought(id: &ListingId) -> Read<Option<Bought>> {
     )
 }
 
-/// Builds the query that reads the listings withdrawn by an address, newest first, as JSON.
+/// Builds the query that reads, as JSON, the listings that a seller has taken off sale, newest first.
 pub fn taken_off(seller: &str) -> Read<Vec<String>> {
     sql::read!(
         "SELECT {LISTING_JSON} FROM {LISTINGS} WHERE seller_address = ?1 AND taken_off = 1 ORDER BY seq DESC LIMIT {MAX_LISTED}",

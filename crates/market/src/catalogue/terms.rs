@@ -18,16 +18,17 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 use super::split;
 
-/// First character of index terms that stand for similar words. It is a private-use character, which no text contains
-/// and which the index treats as a letter.
+/// First character of index terms that stand for similar words. No text contains this private-use character, and the
+/// index treats it as a letter.
 const SIMILAR: char = '\u{e000}';
-/// Lengths, in letters, of words for which similar words are found too. Shorter words resemble too many others.
+/// Lengths, in letters, of the words for which similar words are found too. Shorter words are similar to too many
+/// others.
 const SIMILAR_LETTERS: std::ops::RangeInclusive<usize> = 5..=14;
-/// Length, in letters, of the longest prefixes that the full-text index stores. For a longer prefix, it would scan all
-/// words with that prefix and each of their occurrences.
+/// Length, in letters, of the longest prefixes that the full-text index stores. For a longer prefix, the index would
+/// scan all words with it and each of their occurrences.
 const PREFIX_LETTERS: usize = 8;
 
-/// Returns the terms of a listing's texts, to be indexed beside them.
+/// Returns additional index terms for a listing's texts.
 pub(super) fn of_listing(title: &str, description: &str, category: Option<&str>) -> String {
     let mut terms = BTreeSet::new();
     let category = category.unwrap_or_default();
@@ -52,8 +53,8 @@ pub(super) fn of_listing(title: &str, description: &str, category: Option<&str>)
     terms.into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the full-text query for a word, or `None` if it is empty. The last word of a search may be a prefix, of
-/// which [`PREFIX_LETTERS`] letters count.
+/// Returns the full-text query for a word, or `None` if the word is empty. The last word of a search may be a prefix,
+/// of which only the first [`PREFIX_LETTERS`] letters count.
 pub(super) fn query(word: &str, is_last: bool) -> Option<String> {
     let runs = runs(word);
     let last = runs.len().saturating_sub(1);
@@ -82,7 +83,7 @@ pub(super) fn loose_query(word: &str) -> Option<String> {
     Some([exact].into_iter().chain(similar(word).map(|term| quoted(&term))).collect::<Vec<_>>().join(" OR "))
 }
 
-/// Quotes a word, so that none of its characters is an operator of the full-text query.
+/// Quotes a word, so that the full-text query treats none of its characters as an operator.
 fn quoted(word: &str) -> String {
     format!("\"{word}\"")
 }
@@ -90,7 +91,8 @@ fn quoted(word: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Script {
     Spaced,
-    /// A script whose words are not separated by spaces. Korean counts as one, because of its long compounds.
+    /// A script whose words are not separated by spaces. Korean is treated as such a script, because of its long
+    /// compounds.
     Unspaced,
 }
 
@@ -107,7 +109,7 @@ const fn script(c: char) -> Script {
     }
 }
 
-/// Splits a word where its letters change from one kind of script to another.
+/// Splits a word at each change between a script with spaces between words and one without.
 fn runs(word: &str) -> Vec<(Script, &str)> {
     let mut rest = word;
     let mut runs = vec![];
@@ -125,7 +127,7 @@ fn pairs(run: &str) -> impl Iterator<Item = String> {
     run.chars().zip(run.chars().skip(1)).map(|(first, second)| String::from_iter([first, second]))
 }
 
-/// Returns the stem of an English word; `None` if the stem is the word itself.
+/// Returns the stem of an English word; `None` if the word equals its stem.
 fn stem(word: &str) -> Option<String> {
     if !word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         return None;
@@ -135,8 +137,8 @@ fn stem(word: &str) -> Option<String> {
     (*stem != *lowercase).then(|| stem.into_owned())
 }
 
-/// Returns the terms by which similar words are found: the word, and the word without each one of its letters. Two
-/// words that differ in one letter have such a term in common.
+/// Returns the terms for finding similar words: the word itself, and the word without each one of its letters. Two
+/// words that differ in one letter share such a term.
 fn similar(word: &str) -> impl Iterator<Item = String> + use<> {
     let letters: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
     let compared = SIMILAR_LETTERS.contains(&letters.len())

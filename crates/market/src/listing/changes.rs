@@ -9,7 +9,7 @@ use super::{
     is_forbidden_in_description, preview, price, private, text,
 };
 
-/// Valid changes to a listing. `None` leaves a field as it is.
+/// Valid changes to a listing. `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     title: Option<String>,
@@ -60,15 +60,15 @@ impl Changes {
         Ok(changes)
     }
 
-    /// Returns whether a public text changes. It must not reveal most of the content.
+    /// Returns whether the changes include a public text, which must not reveal most of the content.
     pub(crate) const fn has_texts(&self) -> bool {
         self.title.is_some() || self.description.is_some()
     }
 
-    /// Returns the listing with the changes. `content` is its content, if the changes need it.
+    /// Returns the changed listing. `content` is the listing's content, which is needed only if a public text changes.
     ///
     /// # Errors
-    /// Returns an error for a field that breaks a rule together with an unchanged one.
+    /// Returns an error if a changed field and an unchanged one together break a rule.
     pub(crate) fn apply(&self, listing: &Listing, content: Option<&str>) -> Result<Listing, Error> {
         let Self { title, description, price, preview_media, category } = self.clone();
         let changed = Listing {

@@ -1,8 +1,8 @@
-//! An unvalidated offer, whose fields stay JSON until each is decoded within its bound.
+//! An offer before its validation. Its fields stay JSON text until each is decoded within its own limit.
 //!
-//! A body can be six times as long as its content, because JSON can write one byte as six (`\u0000`). Decoding a body
-//! into a tree of JSON values would take a multiple of its size in memory. Parsing it in this way takes at most twice
-//! its size (tests/process_memory.rs).
+//! A body can be six times as long as its content, because JSON can write one byte as six (`\u0000`). A tree of JSON
+//! values for the whole body would take several times the body's size in memory. Parsing it in this way takes at most
+//! twice its size (tests/process_memory.rs).
 
 use std::{borrow::Cow, fmt};
 
@@ -14,7 +14,7 @@ use api_types::{Error, ErrorCode};
 /// Maximum number of bytes that JSON takes for one byte of text, as in `\u0000`.
 const SPELLING: usize = 6;
 
-/// The fields of an offer as unparsed JSON; `None` for a field that is missing or null. Unknown fields are ignored.
+/// Fields of an offer as unparsed JSON; `None` for a field that is missing or null. Unknown fields are ignored.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ListingDraft<'a> {
@@ -36,7 +36,7 @@ pub(super) struct ListingDraft<'a> {
     pub category: Option<&'a RawValue>,
 }
 
-/// A string, copied only if JSON escapes a part of it.
+/// A string that is copied only if JSON escapes a part of it.
 #[derive(Deserialize)]
 struct Decoded<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -44,7 +44,7 @@ impl<'a> ListingDraft<'a> {
     /// Parses a body.
     ///
     /// # Errors
-    /// Returns an error if the body is not one JSON object, or names a field twice.
+    /// Returns an error if the body is not a single JSON object, or has a field twice.
     pub fn read(body: &'a [u8]) -> Result<Self, Error> {
         // A list would be read as the fields in their order.
         if body.trim_ascii_start().first() != Some(&b'{') {

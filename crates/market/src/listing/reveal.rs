@@ -1,22 +1,22 @@
-//! Measures how much of a content a public text gives away.
+//! Measures how much of the content a public text reveals.
 //!
-//! A listing's title and description are public, and its content is what is paid for. A seller who pastes a one-line
-//! prompt as its own description sells nothing: everyone has read it. Texts are compared by their letters and digits
-//! alone, so that neither Markdown's marks, nor line breaks, nor capitals hide a copy.
+//! A listing's title and description are public, and buyers pay for its content. A seller who pastes a one-line prompt
+//! as its own description sells nothing, because everyone has read it. Only letters and digits are compared, so that
+//! Markdown's marks, line breaks and capitals cannot hide a copy.
 
 use std::collections::HashSet;
 
-/// Minimum number of consecutive letters that two texts must have in common to count as copied. Shorter runs occur by
-/// chance in any two texts on one subject.
+/// Minimum number of consecutive letters that two texts must share to count as copied. Shorter runs occur by chance in
+/// texts on the same subject.
 const RUN: usize = 12;
 /// Maximum length of content that is compared with a public text, as a multiple of the public text's length. A public
-/// text cannot contain more than a quarter of a longer content. This bounds the work for long contents.
+/// text cannot reveal more than a quarter of a longer content. This limit bounds the work for long contents.
 const TIMES: usize = 4;
 
 /// Maximum percentage of the content that title and description may contain.
 pub const MOST_SHOWN: usize = 50;
 
-/// Returns the percentage of `content` that can be read in `public`, or 0 if it is less than a quarter.
+/// Returns the percentage of `content` that `public` reveals, or 0 if it is less than a quarter.
 #[must_use]
 pub fn shown_percent(content: &str, public: &str) -> usize {
     // A content without letters, such as one of symbols, is compared by all that is visible.

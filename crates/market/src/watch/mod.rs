@@ -118,7 +118,7 @@ pub trait Ledger: Chain + History + Evaluate {}
 
 impl<C: Chain + History + Evaluate> Ledger for C {}
 
-/// One run of the watcher (a *tick*), with the ports, keys and settings that it uses.
+/// A run of the watcher (a *tick*), with the ports, keys and settings that it uses.
 pub struct Watch<'a, D, C, K, S, A> {
     pub database: &'a D,
     pub chain: &'a C,

@@ -1,4 +1,4 @@
-//! One run of the watcher (a *tick*), with its parts in order.
+//! A run of the watcher (a *tick*), with its parts in order.
 
 use api_types::{Alarm, AlarmName};
 use std::collections::BTreeMap;
