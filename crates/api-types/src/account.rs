@@ -110,7 +110,7 @@ pub struct Limits {
     /// Price above which agents' purchases need the owner's approval; absent if none need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_above_lovelace: Option<Lovelace>,
-    /// Rules for agents.
+    /// Rules that the account's agents must follow.
     #[serde(flatten)]
     pub rules: AgentRules,
 }
@@ -251,7 +251,7 @@ pub struct LimitsSet {
     /// Price above which agents' purchases need the owner's approval; absent if none need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_above_lovelace: Option<Lovelace>,
-    /// Rules for agents.
+    /// Rules that the account's agents must follow.
     #[serde(flatten)]
     pub rules: AgentRules,
 }

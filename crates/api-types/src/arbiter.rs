@@ -36,7 +36,7 @@ pub struct DisputedListing {
 pub enum ResolveResult {
     /// The dispute is decided, and the transaction that pays the award is accepted by a node or included in a block.
     Paid {
-        /// The verdict.
+        /// Winner, reason, and results of the checks.
         verdict: Finding,
         /// Amounts that the award pays to both parties.
         payout: Split,
@@ -45,7 +45,7 @@ pub enum ResolveResult {
     },
     /// The dispute is decided, and the award will be paid as soon as the contract allows the arbiters to act.
     Signed {
-        /// The verdict.
+        /// Winner, reason, and results of the checks.
         verdict: Finding,
         /// Amounts that the award pays to both parties.
         payout: Split,

@@ -63,14 +63,12 @@ pub(crate) fn fix_award(escrow: &TxRef, award: &Award, now: Millis) -> Result<Wr
     Ok(sql::write!(sql, escrow, json, now))
 }
 
-/// A row of the table `awards`.
 #[derive(Deserialize)]
 pub(crate) struct AwardRow {
     #[serde(deserialize_with = "sql::json")]
     pub(crate) award: Award,
 }
 
-/// Builds the query for the award of an escrow.
 pub(crate) fn award(escrow: &TxRef) -> Read<Option<AwardRow>> {
     sql::read!("SELECT award FROM awards WHERE escrow = ?1", escrow)
 }

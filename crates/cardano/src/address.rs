@@ -223,7 +223,7 @@ impl Address {
         Self { payment, stake: Some(stake) }
     }
 
-    /// Returns the hash of the payment key.
+    /// Returns the BLAKE2b-224 hash of the payment key.
     #[must_use]
     pub const fn payment_key(&self) -> &KeyHash {
         &self.payment

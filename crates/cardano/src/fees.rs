@@ -18,8 +18,7 @@ use crate::{
 
 /// Number of bytes of reference scripts in one price tier (Conway, `refScriptCostStride`).
 pub const REFERENCE_SCRIPT_TIER_BYTES: u64 = 25_600;
-/// Factor by which a tier's price per byte exceeds that of the tier before: 6/5 (Conway, `refScriptCostMultiplier` =
-/// 1.2).
+/// Ratio of a tier's price per byte to that of the tier before: 6/5 (Conway, `refScriptCostMultiplier` = 1.2).
 const TIER_MULTIPLIER: Rational = Rational { numerator: 6, denominator: 5 };
 /// Maximum number of bytes of reference scripts in one transaction (Conway, `maxRefScriptSizePerTx`).
 pub const MAX_REFERENCE_SCRIPT_BYTES: u64 = 200 * 1024;

@@ -98,7 +98,7 @@ hash_type!(
 );
 
 impl TxHash {
-    /// Computes the id of the transaction with this body, given as exactly the CBOR bytes that are signed.
+    /// Computes the id of the transaction with this body. `body` must be exactly the CBOR bytes that are signed.
     #[must_use]
     pub fn of_body(body: &[u8]) -> Self {
         Self(blake2b(body))

@@ -44,7 +44,7 @@ pub trait VerifyEd25519 {
 /// bytes.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait SignEd25519 {
-    /// Signs a message.
+    /// Signs a message and returns the Ed25519 signature.
     async fn sign(&self, key: &SigningKey, message: &[u8]) -> [u8; 64];
 }
 
@@ -193,7 +193,7 @@ impl SigningKey {
         Ok(Self { secret: Secret::Extended(Zeroizing::new(*extended), public), stake: Some(stake) })
     }
 
-    /// Returns the public key.
+    /// Returns the Ed25519 public key, 32 bytes.
     #[must_use]
     pub fn public_key(&self) -> [u8; 32] {
         match &self.secret {

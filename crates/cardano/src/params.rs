@@ -49,7 +49,6 @@ pub struct Rational {
 /// entry in the UTxO map (Babbage, `utxoEntrySizeWithoutVal`).
 pub const UTXO_ENTRY_OVERHEAD: u64 = 160;
 
-/// Protocol parameters for tests.
 #[cfg(any(test, feature = "fixtures"))]
 impl ProtocolParameters {
     /// Returns preprod's protocol parameters of epoch 240, with an abbreviated cost model.

@@ -6,8 +6,8 @@ use crate::entry::{Entry, EntryState, Provenance};
 
 /// Milliseconds to wait for the answer to a submission before the same bytes are submitted again.
 pub const RESEND_UNANSWERED_MS: Millis = 5_000;
-/// Milliseconds to wait for a block that includes an accepted transaction before the same bytes are submitted again:
-/// three times preprod's average block time. A node loses its mempool when it restarts.
+/// Milliseconds to wait for a block that includes an accepted transaction before the same bytes are submitted again,
+/// because a node loses its mempool when it restarts. Three times preprod's average block time.
 pub const RESEND_UNCONFIRMED_MS: Millis = 60_000;
 /// Maximum time in ms from the start of a submission until its result is recorded. If no result is recorded by then,
 /// the request that submitted the transaction is assumed to have died.

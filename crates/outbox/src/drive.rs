@@ -89,7 +89,7 @@ pub struct WaitOutcome<'a, T> {
     /// The rows that were read in the batch that recorded the inclusion; `None` if another call recorded the inclusion
     /// first, or if there was none.
     pub read: Option<T>,
-    /// The waits of [`PollPolicy::schedule`] that remained when the wait ended, in ms.
+    /// Waits of [`PollPolicy::schedule`] that were not needed, in ms.
     pub rest: &'a [Millis],
 }
 

@@ -35,7 +35,7 @@ impl Sleep for NoPause {
     async fn sleep(&self, _: Millis) {}
 }
 
-/// An attempt to send a transaction, as passed to the caller's function that builds it ([`Outbox::send`]).
+/// An attempt to send a transaction. [`Outbox::send`] passes it to the caller's function that builds the transaction.
 #[derive(Debug)]
 pub struct Attempt {
     /// Number of attempts before this one.

@@ -72,7 +72,7 @@ pub enum NotBindable {
 }
 
 refusals! {
-    /// An invalid commitment.
+    /// Reason why a request commitment is invalid.
     pub enum InvalidCommitment {
         /// The transaction's body does not contain the hash of its auxiliary data.
         #[error("the transaction's auxiliary data is not what its body says: build the transaction again")]

@@ -33,7 +33,7 @@ const LOOKUPS_AT_ONCE: usize = 2;
 pub struct Facts {
     /// State of each output that the transaction spends.
     pub inputs: BTreeMap<TxRef, InputState>,
-    /// Protocol parameters.
+    /// Protocol parameters of the current epoch.
     pub parameters: ProtocolParameters,
     /// Newest block.
     pub tip: Tip,
@@ -120,7 +120,7 @@ async fn looked_up(chain: &impl Chain, tx: &TxHash, payment: &Payment) -> Result
 }
 
 /// Determines the state of an input. An output that the provider lists although it does not exist (see
-/// [`TracedOutput::collateral`]) counts as absent.
+/// [`TracedOutput::collateral`]) is treated as absent.
 fn state(outputs: &mut Vec<TracedOutput>, input: &TxRef, payment: &TxHash) -> InputState {
     let found = outputs.iter().position(|output| output.utxo.reference == *input && !output.collateral);
     match found.map(|found| outputs.swap_remove(found)) {

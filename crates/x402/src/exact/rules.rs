@@ -53,7 +53,7 @@ pub struct VerificationContext<'a> {
 
 /// A rule that needs only the payment.
 pub(super) type PaymentRule = fn(&PaymentContext<'_>) -> Result<(), Refusal>;
-/// A rule that needs the chain.
+/// A rule that needs the state of the chain.
 pub(super) type ChainRule = fn(&VerificationContext<'_>) -> Result<(), Refusal>;
 
 impl<'a> PaymentContext<'a> {

@@ -146,7 +146,8 @@ fn input(reference: &TxRef) -> TransactionInput {
     TransactionInput { transaction_id: Hash::new(*reference.tx.as_bytes()), index: reference.index.into() }
 }
 
-/// Builds the redeemers of the script inputs. Each names its input by the index in the ledger's order of all inputs.
+/// Builds the redeemers of the script inputs. A redeemer refers to its input by the index in the ledger's order of all
+/// inputs.
 fn redeemers(scripts: &[ScriptSource], inputs: &BTreeSet<TxRef>) -> Result<Option<Redeemers>, BuildError> {
     if scripts.is_empty() {
         return Ok(None);

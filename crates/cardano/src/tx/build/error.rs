@@ -20,7 +20,7 @@ pub enum BuildError {
     /// The outputs need more of a native asset than the inputs and the wallet hold.
     #[error("{missing} of the native asset {unit} missing in the wallet")]
     AssetMissing {
-        /// Unit of the asset.
+        /// Policy id and name of the asset, in hex.
         unit: AssetUnit,
         /// Quantity of the asset that is missing.
         missing: u128,
@@ -30,7 +30,7 @@ pub enum BuildError {
     OutputBelowMinimum {
         /// Index of the output in the plan.
         index: usize,
-        /// Minimum lovelace of the output.
+        /// Lovelace that the ledger requires at least.
         minimum: Lovelace,
     },
     /// An output's value is larger than the ledger allows, because it holds too many native assets.

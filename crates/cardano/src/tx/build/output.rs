@@ -93,7 +93,6 @@ pub(super) fn read_data(cbor: &[u8]) -> Result<KeepRaw<'_, PlutusData>, BuildErr
     Ok(data)
 }
 
-/// Encodes a value as CBOR in memory.
 pub(super) fn cbor<T: minicbor::Encode<()>>(value: &T) -> Result<Vec<u8>, BuildError> {
     minicbor::to_vec(value).map_err(|_| BuildError::OutOfRange)
 }

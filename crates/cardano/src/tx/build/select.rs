@@ -59,7 +59,7 @@ impl<'a> Selection<'a> {
         Ok(selection)
     }
 
-    /// Chooses, for each asset that the outputs need, the UTxOs that hold most of it.
+    /// Chooses, for each asset that the outputs need, the UTxOs that hold the most of that asset.
     fn cover_assets(&mut self) {
         let paid = &self.terms.checked.paid;
         let brought = &self.terms.checked.brought;

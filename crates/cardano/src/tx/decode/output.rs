@@ -53,7 +53,7 @@ pub enum AddressKind {
     Unsupported,
 }
 
-/// The datum of an output.
+/// The datum of an output: inline, or only its hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputDatum {
     /// Hash of a datum.

@@ -113,8 +113,8 @@ fn end_indefinite(stack: &mut Vec<OpenContainer<'_>>) -> Result<usize, CborError
     }
 }
 
-/// Counts a finished item, which began at the position `start`, towards the container that it is in. Returns whether
-/// the outermost item has ended.
+/// Counts a finished item, which began at the position `start`, as an item of the innermost open container. Returns
+/// whether the outermost item has ended.
 fn close<'a>(stack: &mut Vec<OpenContainer<'a>>, reader: &Reader<'a>, mut start: usize) -> Result<bool, CborError> {
     loop {
         let Some(frame) = stack.last_mut() else { return Ok(true) };

@@ -13,8 +13,8 @@
 use super::VerificationContext;
 use crate::Refusal;
 
-/// Time in slots (seconds) after a payment's TTL during which it is still accepted if it was already on the chain. A
-/// payer asks for the content soon after paying. An older transfer to the same seller is rejected, because it was for
+/// Number of slots (seconds) after its TTL for which a payment that is already on the chain is still accepted. A payer
+/// asks for the content soon after paying. An older transfer to the same seller is rejected, because it was for
 /// something else.
 const PUBLIC_SLOTS: u64 = 60 * 60;
 

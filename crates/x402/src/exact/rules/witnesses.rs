@@ -48,7 +48,7 @@ pub fn required_signers_signed(case: &PaymentContext<'_>) -> Result<(), Refusal>
     require(&signers(case.payment), &case.payment.tx.required_signers)
 }
 
-/// Checks that the payer signed.
+/// Checks that the payer's signature is present.
 pub fn payer_signed(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let payer = nonce::payer(context)?;
     require(&signers(context.case.payment), [payer.payment_key()])
