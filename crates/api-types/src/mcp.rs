@@ -233,7 +233,7 @@ pub enum Delivery {
     Delivered,
     /// Paid, but no block includes the transaction yet.
     Pending,
-    /// Not paid, because the owner must approve it first.
+    /// Unpaid, because the owner must approve the purchase first.
     #[serde(rename = "awaiting_approval")]
     AwaitingApproval,
 }

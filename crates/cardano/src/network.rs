@@ -21,7 +21,7 @@ pub enum Network {
 pub struct NetworkError;
 
 impl Network {
-    /// All networks.
+    /// Every supported network.
     pub const ALL: [Self; 3] = [Self::Mainnet, Self::Preprod, Self::Preview];
 
     /// Returns the CAIP-2 name, which x402's Cardano scheme uses.

@@ -36,7 +36,7 @@ pub enum State {
 }
 
 impl State {
-    /// All states, in the order of the contract's constructors.
+    /// Every state, in the order of the contract's constructors.
     pub const ALL: [Self; 6] = [
         Self::FundsLocked,
         Self::ResultSubmitted,

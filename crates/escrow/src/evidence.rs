@@ -71,7 +71,7 @@ pub struct Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// All three checks pass.
+    /// The three checks all pass.
     Delivered,
     /// The seller committed to this text for this listing, but the text differs from the listing's content.
     WrongContent,

@@ -26,7 +26,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// All actions, in the order of the contract's constructors.
+    /// Every action, in the order of the contract's constructors.
     pub const ALL: [Self; 7] = [
         Self::Withdraw,
         Self::SetRefundRequested,

@@ -124,7 +124,7 @@ mod table {
     use super::{Action, DatumTime, Disputed, Effect, FundsLocked, Party, PayoutRule, RefundAuthorized, RefundRequested};
     use super::{ResultChange, ResultIs, ResultSubmitted, Rule, WithdrawAuthorized, to};
 
-    /// All rules of the contract: the same table as in `contracts/README.md`, from the README of
+    /// Every rule of the contract: the same table as in `contracts/README.md`, from the README of
     /// `smart-contracts/payment-v2` (masumi-network/masumi-payment-service).
     ///
     /// At most one row matches an escrow and an action. If none does, the contract rejects the action. For a refund

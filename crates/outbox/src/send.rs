@@ -68,7 +68,7 @@ pub enum Sent {
     /// Rejected by the ledger. Contains the ledger's reason. The entry is now refused, or still open if a node may have
     /// accepted the transaction at an earlier attempt.
     Rejected(Entry, String),
-    /// Not recorded: another entry has the same purpose or has reserved one of the outputs, or the transaction's
+    /// The transaction was not recorded: another entry has the same purpose or has reserved one of the outputs, or its
     /// [`Guard`](crate::Guard) failed.
     NotRecorded,
 }

@@ -78,7 +78,7 @@ impl Answer for () {
     }
 }
 
-/// One or more queries that run in one transaction: either all of them take effect, or none.
+/// A batch of one or more queries, which run in one transaction: either all of them take effect, or none.
 pub trait Batch {
     /// Type of the results, in the shape of the batch. For a tuple of queries, for example, a tuple of their results.
     type Answer;
