@@ -2,8 +2,8 @@
 
 use crate::{route::Route, routes};
 
-/// Returns the value of the template's parameter if the path matches the template, an empty string for a template
-/// without parameters, or `None` if the path does not match.
+/// Matches a path against a template. Returns the value of the template's parameter (empty if the template has none),
+/// or `None` if the path does not match.
 fn named<'a>(template: &str, path: &'a str) -> Option<&'a str> {
     let (mut segments, mut named) = (path.split('/'), "");
     for expected in template.split('/') {

@@ -122,8 +122,8 @@ pub fn request_digest(app: &App) -> Option<RequestDigest> {
     RequestDigest::of(&described).ok().filter(|_| !app.request.has_body())
 }
 
-/// Returns the digest of the HTTP request that unlocks a listing. It is for payments that are not sent in such a
-/// request: drafts for wallets, and payments in MCP tool calls. `None` if no origin is configured.
+/// Returns the digest of the HTTP request that unlocks a listing. Payments that are not sent in such a request contain
+/// it: drafts for wallets, and payments in MCP tool calls. `None` if no origin is configured.
 pub fn unlock_digest(app: &App, listing: &ListingId) -> Option<RequestDigest> {
     let url = resource_url(&app.origin().ok()?, listing);
     RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] }).ok()

@@ -73,8 +73,8 @@ pub fn redeliver(shop: &Shop, keys: &Keys, listing: &str) -> Result<Option<Owned
     }
 }
 
-/// Returns the address of the wallet that bought a listing. Returns `None` if no address of the wallet did, or if the
-/// listing is off sale.
+/// Returns the one of the wallet's addresses that bought a listing. Returns `None` if none did, or if the listing is
+/// off sale.
 fn buyer(shop: &Shop, keys: &Keys, listing: &str) -> Result<Option<Address>, Failure> {
     let answer = shop.service.ask("GET", &format!("/listings/{listing}"), Ask::default())?;
     // Taken off sale: its seller is not public, and the first address is asked.

@@ -50,8 +50,8 @@ pub struct SellArguments {
     preview: Option<String>,
 }
 
-/// Maximum percentage of the content that a derived description may reveal, that is, one taken from the content's first
-/// paragraph because the seller wrote none.
+/// Maximum percentage of the content that a description may reveal if it was derived from the content's first
+/// paragraph, because the seller wrote none.
 const MOST_DERIVED: usize = 25;
 
 /// Returns the title and the description of an offer. Uses the arguments if they are given, and otherwise takes both

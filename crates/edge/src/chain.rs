@@ -147,11 +147,11 @@ impl Blockfrost {
         Ok(tip)
     }
 
-    /// Returns the answer in this place of the cache if `is_current` accepts it and its time, or else the result of
-    /// `ask`.
+    /// Returns an answer of the provider that requests of this isolate share. `place` selects the answer's place in the
+    /// cache. If `is_current` does not accept the cached answer and its time, calls `ask`.
     ///
-    /// If another request of this isolate has asked the provider, this one polls the cache for that answer. It cannot
-    /// await the other request's call, because Workers tie a call to its request.
+    /// If another request of this isolate has asked the provider, this one polls the cache for that answer. The other
+    /// request's call cannot be awaited, because Workers tie a call to its request.
     async fn shared<T: Clone>(
         &self,
         place: impl Fn(&mut Known) -> &mut Shared<T>,

@@ -7,8 +7,8 @@ use worker::Result;
 
 use crate::serve::Request;
 
-/// The network from which the Workers of all of Cloudflare's customers send requests. The header `CF-Worker` names the
-/// Worker's owner.
+/// Network from which Workers of all Cloudflare customers send their requests. The header `CF-Worker` names a Worker's
+/// owner.
 const WORKERS: &str = "2a06:98c0:3600::/64";
 
 /// Returns an identifier of the client of a request: an IPv4 address, an IPv6 /64, or the owner of the Worker that sent

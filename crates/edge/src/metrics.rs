@@ -1,4 +1,4 @@
-//! Metrics in a dataset of Workers Analytics Engine: one data point per payment and one per tick of the watcher.
+//! Metrics in a dataset of Workers Analytics Engine: one data point per payment and one per run of the watcher.
 //!
 //! A data point consists of enumerated values and numbers, so it cannot contain anything that identifies a user. Without
 //! the binding, nothing is written. A failure to write is logged, and never fails a request or a tick.
@@ -35,9 +35,9 @@ pub enum DataPoint {
         /// Number of calls to the provider.
         calls: u32,
     },
-    /// A tick of the watcher.
+    /// A run of the watcher (a *tick*).
     Tick {
-        /// `false` if the tick ended early.
+        /// `false` if the run ended early.
         is_complete: bool,
         /// Duration of the tick.
         time: Duration,
@@ -45,7 +45,7 @@ pub enum DataPoint {
         calls: u32,
         /// Number of submitted actions.
         actions: usize,
-        /// Number of failures that the tick's log line notes.
+        /// Number of failures that the log line of the run notes.
         failures: usize,
     },
 }

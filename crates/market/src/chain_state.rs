@@ -41,8 +41,8 @@ pub(crate) const SETTLED_DEPTH: u64 = 6;
 /// from the future, and clocks differ by seconds.
 pub const MAX_LEAD_MS: Millis = 2 * 60 * 1_000;
 
-/// Maximum age in ms of the newest known block for protected sales to be offered. Their deadlines are met only if the
-/// watcher sees new blocks.
+/// Maximum age in ms of the newest known block. With an older one, no protected sales are offered, because their
+/// deadlines are met only if the watcher sees new blocks.
 pub const MAX_AGE_MS: Millis = 3 * 60 * 1_000;
 
 impl Lead {

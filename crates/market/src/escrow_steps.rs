@@ -72,8 +72,8 @@ pub(crate) struct StepRecorder<'a, D, C> {
     /// Number of rollbacks when the transactions were read. If the number has changed since, nothing is written. `None`
     /// for the service's own transactions, whose steps are written in the batch that records the inclusion.
     pub rollbacks: Option<u64>,
-    /// Address of the platform, if this service sells with protection. A refund of one of its sales because no result
-    /// was posted raises an alarm.
+    /// Address of the platform, if this service sells with protection. An alarm is raised if one of its sales is
+    /// refunded because no result was posted.
     pub seller: Option<Address>,
 }
 

@@ -26,7 +26,7 @@ const ASKED_MS: Millis = 1_000;
 /// An answer of the provider that the requests of an isolate share. One of them asks, and the others wait.
 #[derive(Debug)]
 pub(super) struct Shared<T> {
-    /// The last answer, and the time of it in POSIX ms.
+    /// The last answer, with its time in POSIX ms.
     value: Option<(T, Millis)>,
     /// Time in POSIX ms at which a request asked the provider; `None` once it has the answer.
     asked: Option<Millis>,
@@ -102,7 +102,7 @@ pub(super) struct Known {
     pub(super) tip: Shared<Tip>,
     /// The transactions in the newest block.
     pub(super) transactions: Shared<BlockTransactions>,
-    /// The outputs of the wallet for which they were last shared.
+    /// Unspent outputs at the address for which they were last shared.
     pub(super) utxos: Shared<AddressUtxos>,
     /// Newest epoch seen in any answer.
     epoch: u64,

@@ -127,8 +127,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Polls the provider until the payment has enough newer blocks, or until `waits` are used up, each of which is a
-    /// pause in ms between two polls.
+    /// Polls the provider until the payment has enough newer blocks, or until all `waits` (pauses in ms between two
+    /// polls) are used up.
     async fn wait_for_depth(&self, record: &mut PaymentRecord, waits: &[Millis]) {
         let is_unconfirmed =
             |record: &PaymentRecord| record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed);
@@ -145,9 +145,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Updates how many newer blocks are on top of the newest block that the release of this payment depends on. Reads
-    /// the chain's tip first, and then checks that the provider still shows the recorded block, because a rollback may
-    /// have removed it.
+    /// Updates the number of newer blocks on the block of this payment or, if there is a result, on the block of the
+    /// result. Reads the chain's tip first, and then checks that the provider still shows the recorded block, because a
+    /// rollback may have removed it.
     pub(super) async fn observe(&self, record: &mut PaymentRecord) -> Result<(), ChainError> {
         if let Some((_, depth)) = self.chain.depth_of(&record.facts.deciding_tx(&record.entry.tx)).await? {
             record.facts.observe(depth);

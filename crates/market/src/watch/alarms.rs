@@ -44,8 +44,8 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
         Ok(late.chain(self.cannot_sell(&open)).chain(self.cannot_protect(&open)).collect())
     }
 
-    /// Returns an alarm if the key or the contract of this watcher is not the one of the seller of some of these
-    /// escrows, so that it cannot act as their seller.
+    /// Returns an alarm if this watcher cannot act as the seller of some of these escrows, because it has another key
+    /// or contract.
     fn cannot_sell(&self, open: &[Open]) -> Option<Alarm> {
         let count = open.len();
         if count == 0 {

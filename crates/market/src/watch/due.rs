@@ -10,8 +10,8 @@ use crate::purchase::newest;
 
 /// Number of due escrows that one query reads, without the contents of their listings.
 pub(super) const PAGE: u32 = 128;
-/// Time in ms after an escrow's last deadline that serves as the deadline of actions without one: collecting,
-/// refunding, asking the arbiter.
+/// Assumed deadline, in ms after an escrow's last deadline, of actions that have none: collecting, refunding, asking
+/// the arbiter.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
 /// Time in ms by which each failed action without a deadline moves its escrow back in the order in which the watcher
 /// handles escrows.
@@ -133,8 +133,8 @@ pub(super) fn owed() -> Read<Vec<Owed>> {
     sql::read!(include_str!("owed.sql"))
 }
 
-/// Builds the statement that stores the result for an escrow, which is the hash of the delivered content. It never
-/// changes for a lock.
+/// Builds the statement that stores the result for an escrow, which is the hash of the delivered content. This hash
+/// never changes for a lock.
 pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Write {
     sql::write!(
         "INSERT INTO escrow_watch (purchase_id, utxo, next_at_ms, delivered_hash) \

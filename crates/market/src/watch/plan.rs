@@ -87,7 +87,8 @@ impl Judged {
 }
 
 /// Groups actions into tasks and orders the tasks by their first escrows. Actions that buyers cannot forestall come
-/// first, so that they do not spend the change of actions that buyers can. The arbiter is asked last.
+/// first, because they would fail if they spent the change of an action that a buyer forestalls. The arbiter is asked
+/// last.
 fn tasks(owed: Vec<Owed>, judged: Vec<Judged>, clock: Millis) -> VecDeque<Task> {
     let (mut jobs, mut asked): (Vec<Vec<Judged>>, _) = (vec![], vec![]);
     for judged in judged {
