@@ -32,7 +32,6 @@ pub const ROUTES: &[Route] = &[
     },
 ];
 
-/// Serves the OpenAPI document.
 async fn document(_: &App) -> Result<Response, ApiError> {
     Ok(Response::json(DOCUMENT).with_header("cache-control", CACHED))
 }

@@ -32,7 +32,6 @@ pub const ROUTES: &[Route] = &[route! {
         .fails(&[400])
 }];
 
-/// Lists the account's events.
 async fn list(app: &App, Session { account, .. }: Session) -> Result<Response, ApiError> {
     let url = app.request.url()?;
     let cursor = url.query_pairs().find_map(|(name, value)| (name == "cursor").then(|| value.parse::<u64>()));

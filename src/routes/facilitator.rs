@@ -90,7 +90,6 @@ async fn verify(app: &App, payment: ForeignPayment) -> Result<Response, ApiError
     run(app, async |facilitator| facilitator.verify(&payment.request).await).await
 }
 
-/// Settles a payment.
 async fn settle(app: &App, payment: ForeignPayment) -> Result<Response, ApiError> {
     run(app, async |facilitator| facilitator.settle(&payment.request).await).await
 }

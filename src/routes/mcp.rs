@@ -69,7 +69,6 @@ fn described(operation: Operation<'_>) -> Operation<'_> {
         .answers::<Document>(404, "A JSON-RPC error: the method does not exist.")
 }
 
-/// The body of an MCP message.
 type Message = Bytes<api_types::mcp::RpcMessage, MAX_MESSAGE_BYTES>;
 
 /// Proof that no other site's web page sent the request, according to its `Origin` header. This protects against DNS

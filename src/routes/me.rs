@@ -144,7 +144,6 @@ async fn pause_agents(
     respond::private(&AgentPause { paused: set.rules.agents_paused })
 }
 
-/// Returns the content of a purchase.
 async fn content(app: &App, Session { account, .. }: Session, id: TxHash) -> Result<Response, ApiError> {
     let bought = checkout::own_purchase(app, &account, &id, true).await??;
     // An unconfirmed payment is not a purchase yet.

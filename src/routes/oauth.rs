@@ -293,7 +293,6 @@ async fn agents(app: &App, Unchecked(session): Unchecked) -> Result<Response, Ap
     Ok(answer::private_json(json!(list).to_string()))
 }
 
-/// Removes an agent.
 async fn revoke_agent(app: &App, Unchecked(session): Unchecked, id: String) -> Result<Response, ApiError> {
     match grant::revoke(&app.database(), &session, &id, app.now_ms).await? {
         Revocation::Revoked => Ok(Response::empty(204)),

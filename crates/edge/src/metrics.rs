@@ -39,7 +39,7 @@ pub enum DataPoint {
     Tick {
         /// `false` if the run ended early.
         is_complete: bool,
-        /// Duration of the tick.
+        /// Duration of the run.
         time: Duration,
         /// Number of outgoing calls.
         calls: u32,

@@ -36,7 +36,6 @@ struct Semaphore {
     begun: u64,
 }
 
-/// Memory reserved for a request.
 #[derive(Debug)]
 struct MemoryReservation {
     number: u64,

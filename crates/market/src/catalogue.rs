@@ -155,7 +155,6 @@ pub struct ListingTerms {
 const TERMS: &str = "id, title, CAST(price_lovelace AS TEXT) AS price_lovelace, seller_address, content_hash, instant, \
     protected, hidden_at_ms IS NOT NULL AS hidden";
 
-/// A row with the columns [`TERMS`].
 #[derive(Deserialize)]
 struct TermsRow {
     id: ListingId,

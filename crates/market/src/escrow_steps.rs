@@ -94,7 +94,6 @@ struct OpenEscrow {
     spenders: Vec<TxHash>,
 }
 
-/// Row of an [`OpenEscrow`].
 #[derive(Deserialize)]
 struct OpenEscrowRow {
     purchase: TxHash,

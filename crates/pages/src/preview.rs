@@ -80,7 +80,6 @@ pub(crate) fn picture(listing: &Listing, size: Size) -> Markup {
     }
 }
 
-/// Renders a listing's cover.
 pub(crate) fn cover(listing: &Listing, words: &Markup) -> Markup {
     let (tone, pattern) = look(listing);
     html! { div class={ "cover tone-" (tone) " pattern-" (pattern) } aria-hidden="true" { (words) } }

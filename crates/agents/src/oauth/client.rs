@@ -47,7 +47,6 @@ pub struct ClientMetadata {
     pub keys: Option<ClientKeys>,
 }
 
-/// A row of the table of clients.
 #[derive(Deserialize)]
 struct ClientRow {
     #[serde(deserialize_with = "sql::json")]

@@ -122,7 +122,6 @@ impl TokenKind {
     }
 }
 
-/// The claims of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claims {
     pub grant: GrantId,

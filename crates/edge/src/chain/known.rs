@@ -130,7 +130,7 @@ impl Known {
         self.epoch = self.epoch.max(epoch);
     }
 
-    /// Caches the protocol parameters of an epoch.
+    /// Stores protocol parameters that the provider returned, with their epoch.
     pub(super) fn read(&mut self, parameters: ProtocolParameters, epoch: u64, now: Millis) {
         self.epoch = self.epoch.max(epoch);
         self.parameters = Some((parameters, epoch, now));

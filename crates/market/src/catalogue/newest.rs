@@ -17,7 +17,6 @@ pub async fn newest(db: &impl ReadDatabase) -> Result<Page, DatabaseError> {
 #[derive(Deserialize)]
 pub(crate) struct Listed {
     seq: i64,
-    /// The listing as JSON.
     json: String,
     /// Whether the listings up to this one are within the maximum number and size.
     #[serde(deserialize_with = "sql::flag")]

@@ -18,7 +18,6 @@ use super::{
     terms, words,
 };
 
-/// A row of a page.
 #[derive(Deserialize)]
 struct PageRow {
     /// Cursor for the page after this row.

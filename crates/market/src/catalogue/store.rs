@@ -157,7 +157,6 @@ enum QuotaState {
 struct OfferState {
     /// Id of the listing that the offer created; `None` if it created none.
     id: Option<String>,
-    /// The listing as JSON.
     json: Option<String>,
     quota: QuotaState,
 }
