@@ -1,8 +1,8 @@
 //! Builds and signs transactions from scenarios: one JSON object per line in, one per line out.
 //!
 //! Output: `{"tx": {"cbor": hex, "tx_id", "fee", "inputs", "collateral", "outputs", "change"}}`, for a sweep also
-//! `sent` and `left`; or `{"error": text, "kind": name, "missing": lovelace}`. `tests/e2e/chain` submits the results to the
-//! ledger.
+//! `sent` and `left`; or `{"error": text, "kind": name, "missing": lovelace}`. `tests/e2e/chain` submits the results to
+//! the ledger.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

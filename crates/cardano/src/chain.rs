@@ -239,8 +239,8 @@ pub trait Chain {
     async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError>;
     /// Returns the block that includes a transaction, or `None` if no block does.
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError>;
-    /// Returns the block that includes a valid transaction, with the number of newer blocks, or `None` if no block does.
-    /// The newest block is read first, so the number is never too high.
+    /// Returns the block that includes a valid transaction, with the number of newer blocks, or `None` if no block
+    /// does. The newest block is read first, so the number is never too high.
     async fn depth_of(&self, tx: &TxHash) -> Result<Option<(Inclusion, u64)>, ChainError> {
         let tip = self.tip().await?;
         let shown = self.inclusion_of(tx).await?.filter(|block| block.valid);
@@ -252,9 +252,9 @@ pub trait Chain {
     /// stops when `enough` returns `true` for the outputs read so far, at the end of the list, or at the adapter's
     /// limit. Outputs with very many tokens and little lovelace may be missing.
     async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError>;
-    /// Returns the unspent outputs at an address like [`Chain::utxos_at`]. Callers share an answer of the provider until
-    /// there is a new block, so outputs may be missing, or spent since, by transactions that are not in a block yet or
-    /// in the newest one.
+    /// Returns the unspent outputs at an address like [`Chain::utxos_at`]. Callers share an answer of the provider
+    /// until there is a new block. The newest transactions may therefore have created outputs that are missing, or
+    /// spent outputs that are returned.
     async fn shared_utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
         self.utxos_at(address, enough).await
     }

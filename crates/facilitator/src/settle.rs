@@ -38,7 +38,8 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep> Facilitator<'_, D, C, V,
     /// Answers `POST /settle`: submits the transaction unless an earlier request has, and waits for its block.
     ///
     /// # Errors
-    /// Returns an error if the database or the provider failed. A payment that was recorded is continued by the next request.
+    /// Returns an error if the database or the provider failed. A payment that was recorded is continued by the next
+    /// request.
     pub async fn settle(&self, request: &FacilitatorRequest) -> Result<SettlementResponse, OutboxError> {
         match self.settled(request).await {
             Ok(response) => Ok(response),

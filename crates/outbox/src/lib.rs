@@ -21,8 +21,8 @@
 //! An entry is given up only when its transaction can no longer be included: the ledger rejected the only attempt, a
 //! block has a conflicting transaction, or the validity interval has ended. A plain payment that others submitted is
 //! given up when a block has it, because its payer must sign for it. A provider's rejection may be wrong, so the next
-//! entry for the same purpose must conflict with the ones that were given up ([`Replacement`]). Attempts are counted in the
-//! database, so that no two requests take theirs for the only one.
+//! entry for the same purpose must conflict with the ones that were given up ([`Replacement`]). Attempts are counted in
+//! the database, so that two concurrent requests cannot both regard their attempt as the only one.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 

@@ -2,8 +2,9 @@
 //!
 //! A [`Read`] or a [`Write`] is SQL with its parameters and the type of its result: `Option<R>` for at most one row,
 //! [`One`] for exactly one, `Vec<R>` for any number, `()` for none. The row type `R` is either a struct whose fields
-//! have the names of the columns, [`Both`] of two such structs, or, for a single column, the type of its value. A [`Batch`] is a query, or a tuple,
-//! `Vec` or `Option` of batches. It runs in one transaction, and its results have the same shape as the batch.
+//! have the names of the columns, [`Both`] of two such structs, or, for a single column, the type of its value. A
+//! [`Batch`] is a query, or a tuple, `Vec` or `Option` of batches. It runs in one transaction, and its results have the
+//! same shape as the batch.
 //!
 //! ```
 //! # use sql::{Database, DatabaseError};

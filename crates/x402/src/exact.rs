@@ -6,9 +6,9 @@
 //!                 (payment.rs)    (rules/)          (facts.rs)
 //! ```
 //!
-//! A single module reads everything from the chain ([`Facts`]). Every rule is a pure function, in a file for its subject,
-//! and judge.rs contains their order. Source of the rules: `scheme_exact_cardano.md`, "Facilitator Verification Rules";
-//! each file names its rule.
+//! A single module reads everything from the chain ([`Facts`]). Every rule is a pure function, in a file for its
+//! subject, and judge.rs contains their order. Source of the rules: `scheme_exact_cardano.md`, "Facilitator
+//! Verification Rules"; each file names its rule.
 
 mod facts;
 mod judge;

@@ -1,9 +1,9 @@
 //! Rejects the keys and signatures on which Ed25519 verifiers disagree.
 //!
-//! A signature that passes here but not on the ledger (libsodium) would release content for a transaction that can never be
-//! included. WebCrypto in workerd accepts points of small order, so this check runs before every verifier. Verifiers must not
-//! multiply by the cofactor; `ed25519-compact` does, and is used only to sign. All are tested with the vectors of "Taming the
-//! many EdDSAs" (`tests/support/fixtures/cip8/strictness.json`).
+//! A signature that passes here but not on the ledger (libsodium) would release content for a transaction that can
+//! never be included. WebCrypto in workerd accepts points of small order, so this check runs before every verifier.
+//! Verifiers must not multiply by the cofactor; `ed25519-compact` does, and is used only to sign. All verifiers are
+//! tested with the vectors of "Taming the many EdDSAs" (`tests/support/fixtures/cip8/strictness.json`).
 //!
 //! The rules are those of libsodium's `crypto_sign_verify_detached` (RFC 8032, section 5.1.7, and no points of small
 //! order): S reduced, A and R canonically encoded, neither of small order. They need no curve arithmetic, because a

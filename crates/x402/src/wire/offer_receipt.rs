@@ -6,9 +6,9 @@
 //! https://HOST/.well-known/did.json     the keys, with which anyone can verify a receipt
 //! ```
 //!
-//! Offers are not signed, because a server honours its prices until the offers expire, and the terms of an escrow already
-//! carry the seller's signature. Source: x402-foundation/x402, `specs/extensions/extension-offer-and-receipt.md`, sections 3.3
-//! and 5; the method `did:web` (w3c-ccg).
+//! Offers are not signed, because a server honours its prices until the offers expire, and the terms of an escrow
+//! already carry the seller's signature. Source: x402-foundation/x402,
+//! `specs/extensions/extension-offer-and-receipt.md`, sections 3.3 and 5; the method `did:web` (w3c-ccg).
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use cardano::keys::SigningKey;

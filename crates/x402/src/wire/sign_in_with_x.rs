@@ -7,8 +7,9 @@
 //! SIGN-IN-WITH-X: base64 of { info, address, chainId, type, signature, key }
 //! ```
 //!
-//! Challenges are not stored. Half of a nonce is a MAC over the resource and the times, so a challenge that this service
-//! did not issue, or with other times, is rejected. A header can be repeated until it expires, for its one resource.
+//! Challenges are not stored. Twelve of a nonce's 16 bytes are a MAC over the resource and the times, so a challenge
+//! that this service did not issue, or with other times, is rejected. A header can be repeated until it expires, for
+//! its one resource.
 //!
 //! Source: x402's `specs/extensions/sign-in-with-x.md`, which defines EVM and Solana, and CAIP-122.
 
@@ -34,7 +35,8 @@ use super::decode_header;
 pub const NAME: &str = "sign-in-with-x";
 /// Name of the header in which a request carries the signed challenge.
 pub const SIGN_IN_WITH_X: &str = "SIGN-IN-WITH-X";
-/// Maximum length of the header in characters. With the longest address and a URI of 200 characters, it has about 3,500.
+/// Maximum length of the header in characters. With the longest address and a URI of 200 characters, it has about
+/// 3,500.
 pub const MAX_HEADER: usize = 8 * 1024;
 /// Lifetime of a challenge in ms: the default of the extension's specification.
 pub const LIFETIME_MS: Millis = 5 * 60 * 1_000;
@@ -65,8 +67,8 @@ impl std::fmt::Debug for NonceKey {
 }
 
 impl NonceKey {
-    /// Derives the key from a secret of the service. A new secret invalidates all open challenges. Returns `None` if the
-    /// secret is shorter than 32 bytes.
+    /// Derives the key from a secret of the service. A new secret invalidates all open challenges. Returns `None` if
+    /// the secret is shorter than 32 bytes.
     #[must_use]
     pub fn derive(secret: &[u8]) -> Option<Self> {
         let mut key = [0; 32];
