@@ -93,7 +93,7 @@ pub async fn with<T>(
 pub enum Ordered {
     /// The account owns the listing, because this order paid for it or an earlier one did.
     Bought(Rc<ListingTerms>, Box<Bought>),
-    /// Not bought, for a reason other than [`BuyError::Unavailable`].
+    /// The listing was not bought, for a reason other than [`BuyError::Unavailable`].
     NotBought(Rc<ListingTerms>, BuyError),
     /// No listing with this id is for sale.
     UnknownListing,

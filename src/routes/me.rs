@@ -1,5 +1,5 @@
-//! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `PUT /me/agent-pause`, `GET /me/purchases/{id}/content`, `POST /me/purchases/{id}/actions`,
-//! `POST /me/wallet/withdraw`
+//! The owner's account: `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `PUT /me/agent-pause`,
+//! `GET /me/purchases/{id}/content`, `POST /me/purchases/{id}/actions`, `POST /me/wallet/withdraw`.
 
 use api_types::{AgentPause, Buy, LimitsSet, NewBuyerAction, NewLimits, SubmittedAction};
 use cardano::{

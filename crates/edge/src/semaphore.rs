@@ -1,6 +1,6 @@
 //! A semaphore for an isolate's memory, which counts the bytes that each client's requests hold.
 //!
-//! One client may hold half of the memory that the other clients leave free: the first client may hold a half of all,
+//! A client may hold half of the memory that the other clients leave free: the first client may hold a half of all,
 //! the second then a quarter, and so on. Small requests do not wait and have a separate limit per client. On a local
 //! stack, where all requests have the same client, one client may hold everything.
 

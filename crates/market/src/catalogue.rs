@@ -341,7 +341,7 @@ const fn is_framed(c: char) -> bool {
     matches!(c, '\u{24b6}'..='\u{24e9}' | '\u{1f130}'..='\u{1f189}')
 }
 
-/// One page of listings, with the cursor of the next page.
+/// A page of listings, with the cursor of the next page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// The listings as a JSON array. On a creator's page, the creator as a JSON object that contains this array.

@@ -167,7 +167,7 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Read<Vec<Payme
 ///
 /// A failed payment may still be included because another party submitted it, or because the provider lags. Payments of
 /// `wallet` within the last hour are omitted, because the next payment will conflict with them ([`given_up_recently`]).
-/// One row more than [`MAX_CHECKED`] is read, to detect that there are too many.
+/// The query reads one row more than [`MAX_CHECKED`], to detect that there are too many.
 pub fn unresolved(
     listing: &ListingId,
     buyers: &[KeyHash],

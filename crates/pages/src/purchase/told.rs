@@ -14,7 +14,7 @@ use crate::{
 pub struct Told {
     /// Headline of the description.
     pub what: &'static str,
-    /// One or two sentences below the headline.
+    /// Explanation below the headline, one or two sentences.
     pub how: Markup,
     /// Time in POSIX ms from which the description changes even without an event on the chain; `None` if no such change
     /// is due.
