@@ -77,9 +77,10 @@ CREATE TABLE daily_listing_usage (
   PRIMARY KEY (day, network)
 ) STRICT;
 
--- Figures of sellers: a projection of `listings` and `purchases`.
+-- Names and figures of sellers: a projection of `accounts`, `listings` and `purchases`.
 CREATE TABLE sellers (
   address TEXT PRIMARY KEY,
+  name TEXT,                                                    -- the account's display name; NULL if it has none
   sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),          -- purchases that were not refunded
   withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (withdrawn >= 0),  -- escrows that paid the seller
   refunded INTEGER NOT NULL DEFAULT 0 CHECK (refunded >= 0),    -- escrows that paid the buyer back

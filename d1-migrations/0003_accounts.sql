@@ -12,6 +12,7 @@ CREATE TABLE accounts (
   protected_only INTEGER NOT NULL DEFAULT 0 CHECK (protected_only IN (0, 1)), -- whether agents may only buy with protection
   min_reputation INTEGER NOT NULL DEFAULT 0 CHECK (min_reputation BETWEEN 0 AND 100), -- of sellers from whom agents may buy; 0: of any seller
   agents_paused INTEGER NOT NULL DEFAULT 0 CHECK (agents_paused IN (0, 1)), -- whether no agent may move money
+  name TEXT CHECK (length(name) BETWEEN 1 AND 40), -- display name as a seller; NULL if the owner has set none
   created_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX accounts_by_key ON accounts (owner_key, wallet_key);

@@ -153,13 +153,19 @@ CREATE TRIGGER listings_edited AFTER UPDATE OF card ON listings WHEN old.card <>
   SELECT new.seq, new.title, new.description, new.category, new.search_terms WHERE new.hidden_at_ms IS NULL;
 END;
 
+-- sellers.name, from `accounts`: it is read wherever a listing is shown, together with the figures.
+CREATE TRIGGER accounts_named AFTER UPDATE OF name ON accounts WHEN old.name IS NOT new.name BEGIN
+  INSERT INTO sellers (address, name) VALUES (new.owner, new.name) ON CONFLICT (address) DO UPDATE SET name = excluded.name;
+END;
+
 -- catalogue_version, from `sellers`. A listing's sales change together with its seller's in one
 -- transaction, so one change makes one version.
-CREATE TRIGGER sellers_new AFTER INSERT ON sellers WHEN new.sales + new.withdrawn + new.refunded > 0 BEGIN
+CREATE TRIGGER sellers_new AFTER INSERT ON sellers
+WHEN new.sales + new.withdrawn + new.refunded > 0 OR new.name IS NOT NULL BEGIN
   UPDATE catalogue_version SET version = version + 1;
 END;
-CREATE TRIGGER sellers_figures AFTER UPDATE OF sales, withdrawn, refunded ON sellers
-WHEN old.sales <> new.sales OR old.withdrawn <> new.withdrawn OR old.refunded <> new.refunded BEGIN
+CREATE TRIGGER sellers_figures AFTER UPDATE OF sales, withdrawn, refunded, name ON sellers
+WHEN old.sales <> new.sales OR old.withdrawn <> new.withdrawn OR old.refunded <> new.refunded OR old.name IS NOT new.name BEGIN
   UPDATE catalogue_version SET version = version + 1;
 END;
 

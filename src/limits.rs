@@ -39,7 +39,8 @@ struct Rate {
 
 /// Rate limit per client or account for requests with a session, and for reads of the database.
 const READ: Rate = Rate { binding: "READ", most: 3_000, period_s: 60 };
-/// Rate limit per client for offering listings, sending verdicts, and drafting transactions.
+/// Rate limit per client for offering listings, sending verdicts, and drafting transactions, and per account for changing
+/// its name.
 const WRITE: Rate = Rate { binding: "WRITE", most: 300, period_s: 60 };
 /// Rate limit per client for requesting and answering sign-in challenges, and for the steps of OAuth.
 const AUTH: Rate = Rate { binding: "AUTH", most: 600, period_s: 60 };
@@ -62,6 +63,7 @@ impl Counted {
     pub const READ: Self = Self(READ, "read", "reads");
     pub const SEARCH: Self = Self(READ, "search", "searches and pages");
     pub const OFFER: Self = Self(WRITE, "offer", "offers");
+    pub const NAME: Self = Self(WRITE, "name", "changes of this account's name");
     pub const VERDICT: Self = Self(WRITE, "verdict", "verdicts");
     pub const DRAFT: Self = Self(WRITE, "draft", "drafts");
     pub const CHALLENGE: Self = Self(AUTH, "challenge", "challenges");

@@ -88,7 +88,7 @@ pub fn resource_info(terms: &ListingTerms, url: String) -> ResourceInfo {
     ResourceInfo {
         url,
         // The payer of a hidden listing still learns of the payment's state.
-        description: (!terms.hidden).then(|| terms.title.clone()),
+        description: (!terms.hidden).then(|| terms.description()),
         mime_type: Some("text/plain".to_owned()),
         service_name: Some(SERVICE_NAME.to_owned()),
         tags: TAGS.map(str::to_owned).to_vec(),

@@ -131,6 +131,11 @@ const actions = {
     await send("PATCH", `/listings/${button.dataset.listing}`, Object.fromEntries(changes));
     return "Changed.";
   },
+  name: async () => {
+    const field = /** @type {HTMLInputElement} */ (required("seller-name"));
+    const { sellerName } = await (await send("PUT", "/me/seller-name", { sellerName: field.value })).json();
+    return sellerName ? "Name changed." : "Name removed.";
+  },
   leave: async ({ dataset }) => {
     await send("POST", `/auth/logout${dataset.how}`);
     forget();

@@ -539,14 +539,23 @@ export function forgetOwned() {
   for (const key of Object.keys(localStorage)) if (key.startsWith("surety:owned:")) localStorage.removeItem(key);
 }
 
-/** Says on a listing's page that the reader bought or sells it. */
+/** Says on a listing's page that the reader bought or sells it, and does not offer to buy it then. */
 function tellOwner() {
   const { listing, seller } = element("yours")?.dataset ?? {};
   const bought = listing && owned(listing);
-  if (bought) {
-    required("bought").querySelector("a")?.setAttribute("href", `/purchases/${bought}`);
-    reveal("bought");
-  } else if (seller && session() && keyIn(`${stored("owner")}`) === keyIn(seller)) reveal("sold");
+  const isSold = seller && session() && keyIn(`${stored("owner")}`) === keyIn(seller);
+  if (!bought && !isSold) return;
+  if (bought) required("bought").querySelector("a")?.setAttribute("href", `/purchases/${bought}`);
+  reveal(bought ? "bought" : "sold");
+  for (const buy of document.querySelectorAll("[data-buy]")) buy.remove();
+}
+
+/** Links this page to the browser inside the wallet's app on a phone (CIP-158). */
+function offerWalletApp() {
+  for (const link of document.querySelectorAll("[data-wallet-app]")) {
+    link.setAttribute("href", `web+cardano://browse/v1?uri=${encodeURIComponent(location.href)}`);
+    link.removeAttribute("hidden");
+  }
 }
 
 /** Offers to show a long text as a whole, which otherwise scrolls in a box. */
@@ -567,4 +576,5 @@ offerCopies();
 tellTimes();
 tellAccount();
 tellOwner();
+offerWalletApp();
 setInterval(tellTimes, 10_000);

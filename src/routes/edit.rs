@@ -27,7 +27,7 @@ pub const ROUTES: &[Route] = &[route! {
         .fails(&[400, 403])
 }];
 
-/// Maximum size of the body in bytes. JSON may take six bytes for one byte of title, description and preview.
+/// Maximum size of the body in bytes. JSON may take six bytes for one byte of a text.
 const MAX_BODY: usize = 64 << 10;
 
 /// Body of an edit, as raw bytes, because a proof signs the bytes.

@@ -1,7 +1,7 @@
-//! The owner's account: `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `PUT /me/agent-pause`,
+//! The owner's account: `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `PUT /me/agent-pause`, `PUT /me/seller-name`,
 //! `GET /me/purchases/{id}/content`, `POST /me/purchases/{id}/actions`, `POST /me/wallet/withdraw`.
 
-use api_types::{AgentPause, Buy, LimitsSet, NewBuyerAction, NewLimits, SubmittedAction};
+use api_types::{AgentPause, Buy, LimitsSet, NewBuyerAction, NewLimits, NewSellerName, SellerNameSet, SubmittedAction};
 use cardano::{
     Lovelace, TxHash,
     chain::{Chain, ChainError},
@@ -14,6 +14,7 @@ use edge::{
 use market::{
     account::{self, AccountView, RuleChanges},
     checkout::{BuyError, NotRead},
+    seller_name::SellerName,
     withdraw::{self, WithdrawError},
 };
 
@@ -70,6 +71,15 @@ pub const ROUTES: &[Route] = &[
         docs |of| of
             .names("pauseAgents", "Account", "Stop all agents from moving money, or let them go on")
             .answers::<AgentPause>(200, "Whether the agents are paused.")
+    },
+    route! {
+        PUT "/me/seller-name", Limit::Account(Counted::NAME) => set_seller_name(Session, Json<NewSellerName>);
+        docs |of| of
+            .names("setSellerName", "Account", "Set or remove the display name as a seller")
+            .more(
+                "The name is shown with the seller's listings, always beside the address: names are not unique and prove nothing.",
+            )
+            .answers::<SellerNameSet>(200, "The name.")
     },
     route! {
         GET "/me/purchases/{id}/content", Limit::Session => content(Session, TxHash);
@@ -142,6 +152,19 @@ async fn pause_agents(
 ) -> Result<Response, ApiError> {
     let set = account::pause_agents(&app.database(), &token, paused, app.now_ms).await?.ok_or_else(not_signed_in)?;
     respond::private(&AgentPause { paused: set.rules.agents_paused })
+}
+
+/// Sets or removes the display name of the account's owner as a seller.
+async fn set_seller_name(
+    app: &App,
+    Session { token, .. }: Session,
+    Json(NewSellerName { seller_name }): Json<NewSellerName>,
+) -> Result<Response, ApiError> {
+    let name = SellerName::read(&seller_name.unwrap_or_default()).map_err(ErrorAnswer::bad_request)?;
+    if !account::set_seller_name(&app.database(), &token, name.as_ref(), app.now_ms).await? {
+        return Err(not_signed_in().into());
+    }
+    respond::private(&SellerNameSet { seller_name: name.map(|name| name.as_str().to_owned()) })
 }
 
 async fn content(app: &App, Session { account, .. }: Session, id: TxHash) -> Result<Response, ApiError> {

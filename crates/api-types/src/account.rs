@@ -5,6 +5,8 @@ use cardano::{Address, ContentHash, Lovelace, TxHash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "schema")]
+use crate::MAX_SELLER_NAME;
 use crate::{DeliveryMode, Disputes, Listing, Purchase, Scope, SellerReputation, text::Millis, text::OptionalMillis};
 
 /// Maximum amount that an account may allow per purchase, in ADA.
@@ -143,6 +145,10 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 pub struct Me {
     /// Address of the owner, who signed in with it.
     pub owner: String,
+    /// Display name of the owner as a seller; absent if none is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_SELLER_NAME)))]
+    pub seller_name: Option<String>,
     /// The service wallet.
     pub wallet: Wallet,
     /// Spending limits of the service wallet.
@@ -161,10 +167,34 @@ pub struct Me {
     pub disputes: Option<Disputes>,
 }
 
-/// A seller's sales figures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Display name to set for the account's owner as a seller.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct NewSellerName {
+    /// New name, one line of visible characters. Absent or empty: the name is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = MAX_SELLER_NAME)))]
+    pub seller_name: Option<String>,
+}
+
+/// Display name of the account's owner as a seller, after it was set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SellerNameSet {
+    /// The name; absent if it was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seller_name: Option<String>,
+}
+
+/// A seller's display name and sales figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SellerFigures {
+    /// Display name that the seller chose; absent if none is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seller_name: Option<String>,
     /// Number of sales that were not refunded.
     #[serde(default)]
     pub sales: u64,

@@ -13,6 +13,10 @@ use crate::text::OptionalMillis;
 pub const MAX_TITLE: usize = 120;
 /// Maximum length of a listing's description in characters.
 pub const MAX_DESCRIPTION: usize = 2_000;
+/// Maximum length of an excerpt from a listing's content in characters.
+pub const MAX_EXCERPT: usize = 500;
+/// Maximum length of a seller's display name in characters.
+pub const MAX_SELLER_NAME: usize = 40;
 /// Maximum size of a listing's content, in bytes of UTF-8: 1 MiB.
 pub const MAX_CONTENT_BYTES: usize = 1 << 20;
 /// Maximum length of a preview's URL in characters. Browsers and proxies handle URLs up to this length.
@@ -126,7 +130,26 @@ pub struct Disputes {
     pub lost: u64,
 }
 
-/// A listing. Its seller may edit title, description, price, preview and category; the content never changes.
+/// Length of a listing's content, counted by the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ContentStats {
+    /// Number of words, separated by white space.
+    pub words: u64,
+    /// Number of characters.
+    pub characters: u64,
+}
+
+impl ContentStats {
+    /// Counts the words and characters of a content.
+    #[must_use]
+    pub fn of(content: &str) -> Self {
+        let count = |number| u64::try_from(number).unwrap_or(u64::MAX);
+        Self { words: count(content.split_whitespace().count()), characters: count(content.chars().count()) }
+    }
+}
+
+/// A listing. Its seller may edit title, description, price, preview, category and excerpt; the content never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -143,6 +166,10 @@ pub struct Listing {
     pub price_lovelace: Lovelace,
     /// Address of the seller. Instant sales are paid to it.
     pub seller_address: Address,
+    /// Display name that the seller chose. Names are not unique and prove nothing: show the address beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_SELLER_NAME)))]
+    pub seller_name: Option<String>,
     /// Available delivery modes.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub modes: Vec<DeliveryMode>,
@@ -156,6 +183,13 @@ pub struct Listing {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Category>"))]
     pub category: Option<String>,
+    /// Part of the content that the seller chose to show. The service has checked that the content contains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_EXCERPT)))]
+    pub excerpt: Option<String>,
+    /// Length of the whole content, for a listing with an excerpt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_stats: Option<ContentStats>,
     /// Time at which the listing was created, POSIX ms.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub created_at: Option<u64>,
@@ -205,6 +239,10 @@ pub struct NewListing {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Category>"))]
     pub category: Option<String>,
+    /// Part of the content to show to everyone, character for character.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = MAX_EXCERPT)))]
+    pub excerpt: Option<String>,
 }
 
 /// Changes to a listing by its seller. Absent fields stay as they are, and the content never changes.
@@ -230,6 +268,10 @@ pub struct ListingChanges {
     /// New category. An empty text removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
+    /// New excerpt, a part of the content, character for character. An empty text removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = MAX_EXCERPT)))]
+    pub excerpt: Option<String>,
 }
 
 /// A seller with their listings.
@@ -239,6 +281,10 @@ pub struct ListingChanges {
 pub struct Creator {
     /// Address of the seller.
     pub address: Address,
+    /// Display name that the seller chose. Names are not unique and prove nothing: show the address beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_SELLER_NAME)))]
+    pub seller_name: Option<String>,
     /// A page of the seller's listings, newest first. The `Link` header has the address of the next page.
     pub listings: Vec<Listing>,
     /// Number of sales that were not refunded.

@@ -59,12 +59,15 @@ pub struct GetListing {
 /// Arguments of `buy_listing`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BuyListing {
     /// Id of a listing, from search_listings (lst_...).
     pub id: String,
     /// Delivery mode; one of the listing's modes.
     pub mode: DeliveryMode,
+    /// The priceLovelace that the decision to buy was based on. If the listing has another price now, nothing is paid
+    /// and no approval is asked for. Absent: the present price is paid, within the limits.
+    pub price_lovelace: Option<Lovelace>,
 }
 
 /// Arguments of `get_purchase_status`.
@@ -123,6 +126,9 @@ pub struct ListingSummary {
     /// Address of the seller. Instant sales are paid to it.
     #[cfg_attr(feature = "schema", schemars(with = "Address"))]
     pub seller_address: String,
+    /// Display name that the seller chose. Names are not unique and prove nothing: show the address beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seller_name: Option<String>,
     /// Available delivery modes.
     pub modes: Vec<DeliveryMode>,
     /// SHA-256 of the listing's content.

@@ -1,8 +1,9 @@
-//! `surety sign-in`, `sign-out`, `account`, `purchases`, `limits`, `agents`, `approvals`, `approve`, `decline`, `withdraw`
+//! `surety sign-in`, `sign-out`, `account`, `purchases`, `limits`, `name`, `agents`, `approvals`, `approve`, `decline`, `withdraw`
 
 use api_types::{
     Agent, AgentPause, AgentRules, Answer as RequestDecision, Challenge, ChallengeRequest, Limits, LimitsSet, Me,
-    NewLimits, Purchase, PurchaseRequest, RequestAnswer, RequestStatus, Session, SignIn, Withdrawal,
+    NewLimits, NewSellerName, Purchase, PurchaseRequest, RequestAnswer, RequestStatus, SellerNameSet, Session, SignIn,
+    Withdrawal,
 };
 use cardano::Lovelace;
 use clap::{Args, Subcommand};
@@ -107,7 +108,7 @@ pub fn sign_out(shop: &Shop) -> Result<(), Failure> {
 pub fn show(shop: &Shop) -> Result<(), Failure> {
     let me: Me = ask(shop, "GET", "/me", None)?.json()?;
     let words = format!(
-        "owner           {}\nSurety balance  {2} at {1}\nlimits          {3} per purchase, {4} per day, {5} spent today\nbought {6}, sells {7}",
+        "owner           {}{8}\nSurety balance  {2} at {1}\nlimits          {3} per purchase, {4} per day, {5} spent today\nbought {6}, sells {7}",
         plain(&me.owner),
         me.wallet.address,
         me.wallet.balance_lovelace.display_tada(),
@@ -116,6 +117,7 @@ pub fn show(shop: &Shop) -> Result<(), Failure> {
         me.limits.spent_today_lovelace.display_tada(),
         me.purchases.len(),
         me.listings.len(),
+        me.seller_name.as_deref().map(|name| format!(" ({})", plain(name))).unwrap_or_default(),
     );
     shop.tell.result(&json!(me), &words)
 }
@@ -157,6 +159,14 @@ pub fn limits(shop: &Shop, arguments: &LimitsArguments) -> Result<(), Failure> {
         ..now.limits
     };
     shop.tell.result(&json!(limits), &limit_words(&limits))
+}
+
+/// Sets or removes the account's display name as a seller.
+pub fn set_name(shop: &Shop, name: &str) -> Result<(), Failure> {
+    let new = NewSellerName { seller_name: Some(name.to_owned()) };
+    let set: SellerNameSet = ask(shop, "PUT", "/me/seller-name", Some(&json!(new)))?.json()?;
+    let words = set.seller_name.as_deref().map_or_else(|| "no name is shown".to_owned(), plain);
+    shop.tell.result(&json!(set), &words)
 }
 
 fn limit_words(limits: &Limits) -> String {

@@ -1,6 +1,6 @@
 //! `surety browse` and `show`.
 
-use api_types::Listing;
+use api_types::{ContentStats, Listing};
 use clap::Args;
 use market::{DeliveryMode, ListingId};
 use serde_json::json;
@@ -56,10 +56,19 @@ pub fn browse(shop: &Shop, arguments: &BrowseArguments) -> Result<(), Failure> {
 /// Prints one listing.
 pub fn show(shop: &Shop, id: &ListingId) -> Result<(), Failure> {
     let listing = shop.service.listing(id)?;
+    let excerpt = listing.excerpt.as_deref().zip(listing.content_stats).map(|(excerpt, stats)| {
+        let ContentStats { words, characters } = stats;
+        format!(
+            "\n\nfrom the text, checked by Surety ({words} words, {characters} characters in all):\n{}",
+            plain(excerpt)
+        )
+    });
     let words = format!(
-        "{}\n{}\n\nseller   {}\ncontent  SHA-256 {}\nbuy it   `surety buy {id}`",
+        "{}\n{}{}\n\nseller   {}{}\ncontent  SHA-256 {}\nbuy it   `surety buy {id}`",
         line(&listing),
         plain(&listing.description),
+        excerpt.unwrap_or_default(),
+        listing.seller_name.as_deref().map(|name| format!("{}, ", plain(name))).unwrap_or_default(),
         listing.seller_address,
         listing.content_hash,
     );

@@ -149,6 +149,11 @@ enum Command {
     Purchases,
     /// Show the limits for purchases from the Surety balance and the rules for agents, or set them.
     Limits(account::LimitsArguments),
+    /// Set the name that is shown with your listings, beside your address.
+    Name {
+        /// The name, 1 to 40 characters. An empty text removes it.
+        name: String,
+    },
     /// Show the agents that may buy from the Surety balance, remove one, or pause all of them.
     Agents {
         #[command(subcommand)]
@@ -217,6 +222,7 @@ impl Shop {
             Command::Account => account::show(self),
             Command::Purchases => account::purchases(self),
             Command::Limits(arguments) => account::limits(self, arguments),
+            Command::Name { name } => account::set_name(self, name),
             Command::Agents { command } => account::agents(self, command.as_ref()),
             Command::Approvals => account::approvals(self),
             Command::Approve { id } => account::answer(self, id, api_types::Answer::Approve),

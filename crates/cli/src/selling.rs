@@ -48,6 +48,9 @@ pub struct SellArguments {
     /// An https URL of a recording (.mp4, .webm, .webp, .gif).
     #[arg(long)]
     preview: Option<String>,
+    /// Part of the text to show to everyone, at most 500 characters. The service checks that the text contains it.
+    #[arg(long)]
+    excerpt: Option<String>,
 }
 
 /// Maximum percentage of the content that a description may reveal if it was derived from the content's first
@@ -99,7 +102,7 @@ fn read_text(shop: &Shop, file: &Path) -> Result<String, Failure> {
 /// Lists the text of a file for sale. The wallet signs the offer and is paid for it.
 pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
     fits(arguments.price, &arguments.modes)?;
-    let SellArguments { file, price, category, modes, preview, .. } = arguments;
+    let SellArguments { file, price, category, modes, preview, excerpt, .. } = arguments;
     let keys = shop.home.keys()?;
     let content = read_text(shop, file)?;
     let (title, description) = described(arguments, &content)?;
@@ -114,6 +117,7 @@ pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
         content,
         preview_media: preview.clone(),
         category: category.clone(),
+        excerpt: excerpt.clone(),
     };
     let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(&json!(offer)) };
     let listing: Listing = shop.service.post("/listings", ask)?;
@@ -146,17 +150,21 @@ pub struct EditArguments {
     /// New https URL of a recording (.mp4, .webm, .webp, .gif); an empty text removes it.
     #[arg(long)]
     preview: Option<String>,
+    /// New excerpt, a part of the text; an empty one removes it.
+    #[arg(long)]
+    excerpt: Option<String>,
 }
 
 /// Edits a listing. The seller's wallet signs the changes.
 pub fn edit(shop: &Shop, arguments: &EditArguments) -> Result<(), Failure> {
-    let EditArguments { listing, title, description, price, category, preview } = arguments;
+    let EditArguments { listing, title, description, price, category, preview, excerpt } = arguments;
     let changes = ListingChanges {
         title: title.clone(),
         description: description.clone(),
         price_lovelace: *price,
         preview_media: preview.clone(),
         category: category.clone(),
+        excerpt: excerpt.clone(),
     };
     let ask = Ask::json(&json!(changes));
     let body = ask.body.as_ref().map_or("", |(_, text)| text);

@@ -18,6 +18,7 @@ use crate::{
     headroom::StorageHeadroom,
     limits::{Authorization, DAY_MS, day, spent_on},
     purchase::{MAX_LISTED, newest_of},
+    seller_name::SellerName,
 };
 
 /// Lifetime of a session in ms.
@@ -434,6 +435,25 @@ pub async fn pause_agents(
     db.execute(set).await
 }
 
+/// Sets or removes the display name of a live session's owner as a seller. Returns whether there is such a session.
+///
+/// # Errors
+/// Returns an error if the database query failed.
+pub async fn set_seller_name(
+    db: &impl Database,
+    token: &Token,
+    name: Option<&SellerName>,
+    now_ms: u64,
+) -> Result<bool, DatabaseError> {
+    let set: Write<Option<String>> = sql::write!(
+        "UPDATE accounts SET name = ?3 WHERE owner = {SESSION_OWNER} RETURNING owner",
+        token.hash(),
+        now_ms,
+        name.map(SellerName::as_str)
+    );
+    Ok(db.execute(set).await?.is_some())
+}
+
 /// Builds the query that sums a service wallet's unconfirmed payments in lovelace. The wallet's balance on the chain
 /// does not reflect them yet.
 pub fn pending(wallet: &str) -> Read<One<Lovelace>> {
@@ -466,7 +486,7 @@ struct MeJson<'a> {
     purchases: &'a RawValue,
     listings: &'a RawValue,
     #[serde(flatten)]
-    figures: SellerFigures,
+    figures: &'a SellerFigures,
 }
 
 impl AccountView {
@@ -485,7 +505,7 @@ impl AccountView {
         };
         let wallet = Wallet { address: account.wallet_address, balance_lovelace: balance };
         let owner = &account.owner;
-        serde_json::to_string(&MeJson { owner, wallet, limits, purchases, listings, figures: *figures })
+        serde_json::to_string(&MeJson { owner, wallet, limits, purchases, listings, figures })
     }
 }
 

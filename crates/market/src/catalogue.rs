@@ -7,7 +7,7 @@ use sql::{DatabaseError, Param, Read, ReadDatabase};
 use std::{borrow::Cow, fmt, str::FromStr};
 
 pub use api_types::Sort;
-use api_types::{Disputes, Error, ErrorCode, SellerFigures, SellerReputation};
+use api_types::{ContentStats, Disputes, Error, ErrorCode, SellerFigures, SellerReputation};
 use cardano::{Address, ContentHash, Lovelace, TxHash};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -34,8 +34,8 @@ const MAX_WHOLE: u32 = 1_000;
 const MAX_WHOLE_BYTES: u32 = 2_000_000;
 /// Number of listings on a page of a filtered request that has no `limit`.
 const MAX_PAGE: u32 = 200;
-/// Maximum size of a listing's sales and reputation figures in bytes of JSON, including a comma.
-const FIGURES_BYTES: u32 = 130;
+/// Maximum size of a listing's sales and reputation figures and its seller's name in bytes of JSON, including a comma.
+const FIGURES_BYTES: u32 = 310;
 /// Maximum length of a search text in characters.
 const MAX_QUERY: usize = 200;
 /// Maximum number of words in a search. Each word reads all listings that contain it.
@@ -43,13 +43,14 @@ const MAX_WORDS: usize = 12;
 /// Maximum number of listings that one request may read.
 const MAX_SCANNED: u32 = 10_000;
 
-/// SQL join of listings with their sellers' figures, for [`LISTING_JSON`]. A left join preserves the order of the
-/// listings' index.
+/// SQL join of listings with their sellers' names and figures, for [`LISTING_JSON`]. A left join preserves the order of
+/// the listings' index.
 const LISTINGS: &str = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";
 
-/// SQL expression for a listing as JSON: the members of the stored `card`, `sales`, and `sellerReputation` if one of
-/// the seller's escrows has ended.
+/// SQL expression for a listing as JSON: the members of the stored `card`, `sales`, `sellerName` if the seller has a
+/// name, and `sellerReputation` if one of the seller's escrows has ended.
 const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || listings.sales || \
+    iif(name IS NULL, '', ',\"sellerName\":' || json_quote(name)) || \
     CASE WHEN coalesce(reputation, -1) < 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || reputation || \
     ',\"basis\":' || (withdrawn + refunded) || '}' END || '}'";
 
@@ -94,7 +95,7 @@ fn malformed(error: serde_json::Error) -> DatabaseError {
     DatabaseError(format!("a listing cannot be shown: {error}"))
 }
 
-/// Returns a seller's sales and reputation.
+/// Returns a seller's name, sales and reputation.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -103,9 +104,10 @@ pub async fn seller(db: &impl ReadDatabase, address: &Address) -> Result<SellerF
     Ok(figures.map(SellerFigures::from).unwrap_or_default())
 }
 
-/// A seller's sales and reputation, as the query [`seller_figures`] returns them.
+/// A seller's name, sales and reputation, as the query [`seller_figures`] returns them.
 #[derive(Deserialize)]
 pub(crate) struct FiguresRow {
+    name: Option<String>,
     sales: u64,
     score: i64,
     basis: u64,
@@ -114,10 +116,11 @@ pub(crate) struct FiguresRow {
 }
 
 impl From<FiguresRow> for SellerFigures {
-    fn from(FiguresRow { sales, score, basis, decided, lost }: FiguresRow) -> Self {
+    fn from(FiguresRow { name, sales, score, basis, decided, lost }: FiguresRow) -> Self {
         // Negative before the first closed escrow.
         let score = u8::try_from(score).ok();
         Self {
+            seller_name: name,
             sales,
             seller_reputation: score.map(|score| SellerReputation { score, basis }),
             disputes: (decided > 0).then_some(Disputes { decided, lost }),
@@ -125,12 +128,14 @@ impl From<FiguresRow> for SellerFigures {
     }
 }
 
-/// Builds the query that reads a seller's sales and reputation. `address` is an SQL expression for the seller's
+/// Builds the query that reads a seller's name, sales and reputation. `address` is an SQL expression for the seller's
 /// address, with the parameters `params`.
 pub(crate) fn seller_figures(address: &str, params: Vec<Param>) -> Read<Option<FiguresRow>> {
     let of_decisions = format!("FROM decisions WHERE seller_address = {address}");
     let sql = format!(
-        "SELECT sales, reputation AS score, withdrawn + refunded AS basis,            (SELECT count(*) {of_decisions}) AS decided, (SELECT count(*) {of_decisions} AND winner = 'buyer') AS lost          FROM sellers WHERE address = {address}"
+        "SELECT name, sales, reputation AS score, withdrawn + refunded AS basis, \
+           (SELECT count(*) {of_decisions}) AS decided, (SELECT count(*) {of_decisions} AND winner = 'buyer') AS lost \
+         FROM sellers WHERE address = {address}"
     );
     Read::new(sql, params)
 }
@@ -147,13 +152,18 @@ pub struct ListingTerms {
     /// Hash of the content that is for sale.
     pub content_hash: ContentHash,
     pub modes: Vec<DeliveryMode>,
+    /// Part of the content that everyone may read. It appears in the payment's description.
+    pub excerpt: Option<String>,
+    /// Length of the whole content; `None` if there is no excerpt.
+    pub content_stats: Option<ContentStats>,
     /// Whether an operator has hidden the listing. Its buyers can still read the content.
     pub hidden: bool,
 }
 
 /// SQL list of the columns of [`ListingTerms`].
 const TERMS: &str = "id, title, CAST(price_lovelace AS TEXT) AS price_lovelace, seller_address, content_hash, instant, \
-    protected, hidden_at_ms IS NOT NULL AS hidden";
+    protected, card ->> '$.excerpt' AS excerpt, card ->> '$.contentStats.words' AS words, \
+    card ->> '$.contentStats.characters' AS characters, hidden_at_ms IS NOT NULL AS hidden";
 
 #[derive(Deserialize)]
 struct TermsRow {
@@ -166,20 +176,37 @@ struct TermsRow {
     instant: bool,
     #[serde(deserialize_with = "sql::flag")]
     protected: bool,
+    excerpt: Option<String>,
+    words: Option<u64>,
+    characters: Option<u64>,
     #[serde(deserialize_with = "sql::flag")]
     hidden: bool,
 }
 
 impl From<TermsRow> for ListingTerms {
     fn from(row: TermsRow) -> Self {
-        let TermsRow { id, title, price_lovelace, seller_address, content_hash, instant, protected, hidden } = row;
+        let TermsRow { id, title, price_lovelace, seller_address, content_hash, instant, protected, .. } = row;
+        let (excerpt, hidden) = (row.excerpt, row.hidden);
+        let content_stats = row.words.zip(row.characters).map(|(words, characters)| ContentStats { words, characters });
         let modes = [(DeliveryMode::Instant, instant), (DeliveryMode::Protected, protected)];
         let modes = modes.into_iter().filter_map(|(mode, offered)| offered.then_some(mode)).collect();
-        Self { id, title, price_lovelace, seller_address, content_hash, modes, hidden }
+        Self { id, title, price_lovelace, seller_address, content_hash, modes, excerpt, content_stats, hidden }
     }
 }
 
 impl ListingTerms {
+    /// Returns the description of the content for its buyers: the title, and the excerpt if there is one.
+    #[must_use]
+    pub fn description(&self) -> String {
+        match (&self.excerpt, self.content_stats) {
+            (Some(excerpt), Some(ContentStats { words, characters })) => format!(
+                "{}. From the text ({words} words, {characters} characters), checked by Surety: {excerpt}",
+                self.title
+            ),
+            _ => self.title.clone(),
+        }
+    }
+
     /// Converts the terms to a [`Sale`], to which a quote commits.
     #[must_use]
     pub fn sale(&self) -> Sale<'_> {

@@ -35,6 +35,7 @@ pub mod receipt;
 pub mod release;
 pub mod result_poster;
 pub mod schema;
+pub mod seller_name;
 pub mod state;
 pub mod status;
 mod subject;

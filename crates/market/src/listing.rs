@@ -8,15 +8,17 @@ pub mod reveal;
 
 use std::{fmt, str::FromStr};
 
-pub use api_types::{CATEGORIES, DeliveryMode, MAX_CONTENT_BYTES, MAX_DESCRIPTION, MAX_PREVIEW_URL, MAX_TITLE};
-use api_types::{Error, ErrorCode};
+pub use api_types::{
+    CATEGORIES, DeliveryMode, MAX_CONTENT_BYTES, MAX_DESCRIPTION, MAX_EXCERPT, MAX_PREVIEW_URL, MAX_TITLE,
+};
+use api_types::{ContentStats, Error, ErrorCode};
 use cardano::{Address, ContentHash, Lovelace};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::RawValue};
 use ulid::Ulid;
 use url::Url;
 
-use crate::visible::shows_something;
+use crate::visible::{misleads, shows_something};
 use draft::{ListingDraft, optional, required};
 
 /// Minimum price of a listing.
@@ -112,6 +114,8 @@ pub struct NewListing {
     pub preview_media: Option<String>,
     /// A member of [`CATEGORIES`], or `None`.
     pub category: Option<&'static str>,
+    /// Part of the content that everyone may read.
+    pub excerpt: Option<String>,
 }
 
 fn invalid<T>(code: ErrorCode, field: &'static str, rule: impl fmt::Display) -> Result<T, Error> {
@@ -153,7 +157,11 @@ impl NewListing {
         if !shows_something(&content) {
             return invalid(ErrorCode::NothingVisible, "content", NOTHING_VISIBLE);
         }
-        private(&content, &title, &description)?;
+        let excerpt = excerpt(draft.excerpt)?;
+        if let Some(excerpt) = &excerpt {
+            check_excerpt(&content, excerpt)?;
+        }
+        private(&content, &title, &description, excerpt.as_deref())?;
         Ok(Self {
             title,
             description,
@@ -164,6 +172,7 @@ impl NewListing {
             content,
             preview_media: preview(draft.preview_media)?,
             category: category(draft.category)?,
+            excerpt,
         })
     }
 
@@ -181,34 +190,41 @@ impl NewListing {
         ContentHash::of(self.card(&no_id, 0).as_bytes())
     }
 
-    /// Returns the listing's public JSON without the figures `sales` and `sellerReputation`.
+    /// Returns the listing's public JSON without `sales`, `sellerName` and `sellerReputation`.
     #[must_use]
     pub fn card(&self, id: &ListingId, created_at_ms: u64) -> String {
         // Destructured, so that a new field is not forgotten.
-        let Self { title, description, price, signed_price: _, seller, modes, content: _, preview_media, category } =
-            self;
+        let Self {
+            title,
+            description,
+            price,
+            signed_price: _,
+            seller,
+            modes,
+            content,
+            preview_media,
+            category,
+            excerpt,
+        } = self;
         let card = api_types::Listing {
             id: id.as_str().to_owned(),
             title: title.clone(),
             description: description.clone(),
             price_lovelace: *price,
             seller_address: *seller,
+            seller_name: None,
             modes: modes.clone(),
             content_hash: self.content_hash(),
             preview_media: preview_media.clone(),
             category: category.map(str::to_owned),
+            content_stats: excerpt.is_some().then(|| ContentStats::of(content)),
+            excerpt: excerpt.clone(),
             created_at: Some(created_at_ms),
             sales: None,
             seller_reputation: None,
         };
         json!(card).to_string()
     }
-}
-
-/// Returns whether a character may mislead readers and so must not be in a displayed text. Such characters are byte
-/// order marks, and controls of the writing direction, which can make a title look like another one.
-const fn misleads(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Validates a displayed text. It must have 1 to `most` characters, all of them visible.
@@ -219,7 +235,12 @@ fn text(
     refused: impl Fn(char) -> bool,
 ) -> Result<String, Error> {
     let length = format!("must have 1 to {most} characters");
-    let text = required(sent, field, most.saturating_mul(UTF8), &length)?;
+    visible(required(sent, field, most.saturating_mul(UTF8), &length)?, field, most, refused)
+}
+
+/// Checks a displayed text.
+fn visible(text: String, field: &'static str, most: usize, refused: impl Fn(char) -> bool) -> Result<String, Error> {
+    let length = format!("must have 1 to {most} characters");
     if !(1..=most).contains(&text.chars().count()) {
         return invalid(ErrorCode::InvalidLength, field, length);
     }
@@ -248,16 +269,39 @@ fn is_forbidden_in_description(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
 }
 
-/// Checks that title and description do not reveal too much of the content.
-fn private(content: &str, title: &str, description: &str) -> Result<(), Error> {
-    let shows_most = |public: &str| reveal::shown_percent(content, public) > reveal::MOST_SHOWN;
-    let rule = "shows most of the content, and everyone can read it: say in other words what a buyer gets";
-    if shows_most(title) {
-        return invalid(ErrorCode::RevealsContent, "title", rule);
+/// Parses an excerpt. Surrounding white space is removed, and an empty excerpt counts as absent. Line breaks are
+/// normalized to line feeds, as in the fields of forms.
+fn excerpt(sent: Option<&RawValue>) -> Result<Option<String>, Error> {
+    const FIELD: &str = "excerpt";
+    let rule = format!("must have at most {MAX_EXCERPT} characters");
+    let Some(sent) = optional(sent, FIELD, MAX_EXCERPT.saturating_mul(UTF8), &rule)? else { return Ok(None) };
+    let text = sent.replace("\r\n", "\n").trim().to_owned();
+    if text.is_empty() {
+        return Ok(None);
     }
-    // A heading as the title and the rest as the description show it all together.
-    if shows_most(&format!("{title}\n{description}")) {
-        return invalid(ErrorCode::RevealsContent, "description", rule);
+    visible(text, FIELD, MAX_EXCERPT, is_forbidden_in_description).map(Some)
+}
+
+/// Checks that the content contains the excerpt, character for character except for the kind of line breaks.
+fn check_excerpt(content: &str, excerpt: &str) -> Result<(), Error> {
+    if content.contains(excerpt) || content.replace("\r\n", "\n").contains(excerpt) {
+        return Ok(());
+    }
+    let rule = "must be a part of the content, character for character";
+    invalid(ErrorCode::InvalidValue, "excerpt", rule)
+}
+
+/// Checks that the public texts do not contain too much of the content. They count together, because a heading as the
+/// title and the rest as the description show all of it.
+fn private(content: &str, title: &str, description: &str, excerpt: Option<&str>) -> Result<(), Error> {
+    let mut public = String::new();
+    for (field, text) in [("title", title), ("description", description), ("excerpt", excerpt.unwrap_or_default())] {
+        public.push_str(text);
+        public.push('\n');
+        if reveal::shown_percent(content, &public) > reveal::MOST_SHOWN {
+            let rule = "shows most of the content, and everyone can read it: say in other words what a buyer gets";
+            return invalid(ErrorCode::RevealsContent, field, rule);
+        }
     }
     Ok(())
 }
@@ -498,6 +542,38 @@ mod tests {
             // The same words as the beginning of something longer.
             body["content"] = json!(format!("{content} {}", "And rules of its own for each of them. ".repeat(9)));
             read(&body, None).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_excerpt_is_a_part_of_the_content_and_counts_as_a_public_text() {
+        let content = format!("# Aurora\r\n\r\nThree gradients drift.\r\n{}", "Rules for each of them. ".repeat(40));
+        let with = |excerpt: &str| {
+            let mut body = offer();
+            (body["content"], body["excerpt"]) = (json!(content), json!(excerpt));
+            read(&body, None)
+        };
+        for kept in ["Three gradients drift.", "# Aurora\n\nThree gradients drift.", "\n# Aurora\r\n\r\nThree \n"] {
+            let listing = with(kept).unwrap();
+            assert_eq!(listing.excerpt, Some(kept.replace('\r', "").trim().to_owned()));
+            let card: api_types::Listing = serde_json::from_str(&listing.card(&ListingId::new(1, [0; 10]), 1)).unwrap();
+            assert_eq!(card.excerpt, listing.excerpt);
+            let characters = content.chars().count().try_into().unwrap();
+            assert_eq!(card.content_stats, Some(ContentStats { words: 5 + 40 * 5, characters }));
+        }
+        let none = with(" \n").unwrap();
+        assert_eq!((none.excerpt.as_ref(), with("").unwrap().excerpt), (None, None));
+        assert!(!none.card(&ListingId::new(1, [0; 10]), 1).contains("contentStats"), "only beside an excerpt");
+        for (excerpt, code) in [
+            ("Four gradients drift.", ErrorCode::InvalidValue),
+            ("three gradients drift.", ErrorCode::InvalidValue),
+            ("\u{200b}", ErrorCode::NothingVisible),
+            ("Three\u{202e} gradients", ErrorCode::ForbiddenCharacter),
+            (&content[..510], ErrorCode::InvalidLength),
+            (&content[..500], ErrorCode::RevealsContent),
+        ] {
+            let error = with(excerpt).unwrap_err();
+            assert_eq!((error.code, error.field.as_deref()), (code, Some("excerpt")), "{excerpt}");
         }
     }
 

@@ -9,12 +9,18 @@ pub fn shows_something(text: &str) -> bool {
 /// Returns whether a character is invisible: in Unicode's `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt,
 /// version 16), or a blank that Unicode calls neither ignorable nor white space. These blanks are the braille pattern
 /// without dots, and the anchors of interlinear annotations.
-const fn is_blank(c: char) -> bool {
+pub const fn is_blank(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
         | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Returns whether a character may mislead readers and so must not be in a displayed text. Such characters are byte
+/// order marks, and controls of the writing direction, which can make a title look like another one.
+pub const fn misleads(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 fn is_visible(c: char) -> bool {

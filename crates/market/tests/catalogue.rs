@@ -11,12 +11,15 @@ use sql::{Database, One, sqlite::Sqlite, statement};
 use std::borrow::Cow;
 
 use market::{
-    DeliveryMode, ListingId,
+    DeliveryMode, ListingId, account,
     catalogue::{self, Filter, Quota, QuotaExceeded, Source, Stored},
     contents::InDatabase,
     listing::NewListing,
+    seller_name::SellerName,
 };
 use serde_json::{Value, json};
+
+use crate::support::{list_by, one, person, sign_up, token};
 
 const OTHER: &str = "addr_test1vpu5vlrf4xkxv2qpwngf6cjhtw542ayty80v8dyr49rf5eg57c2qv";
 const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
@@ -123,6 +126,37 @@ fn a_catalogue_of_many_listings_is_one_array_in_order() {
     let json = all(&db).json;
     let expected: Vec<String> = (0..=250).rev().map(|number| format!("n{number}")).collect();
     assert_eq!(titles(&json), expected);
+}
+
+#[test]
+fn a_sellers_name_is_on_their_listings_alone_and_a_change_is_a_new_version() {
+    let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+    let (seller, other) = (person(1).enterprise_address(), person(2).enterprise_address());
+    let named = |name: &str| {
+        let name = SellerName::read(name).unwrap();
+        block(account::set_seller_name(&db, &token(1), name.as_ref(), NOW)).unwrap()
+    };
+    let version = || one(&db, "SELECT CAST(version AS TEXT) FROM catalogue_version").parse::<u64>().unwrap();
+    assert!(!named("Ada"), "nobody is signed in");
+    sign_up(&db, 1, NOW);
+    // Before the first listing, and after it.
+    assert!(named("\"Ada\" 桜"));
+    let own = list_by(&db, &seller.to_string(), 1, 2_000_000);
+    list_by(&db, &other.to_string(), 2, 2_000_000);
+    let of = |json: &str| serde_json::from_str::<Value>(json).unwrap();
+    let mut was = json!("\"Ada\" 桜");
+    for name in ["\"Ada\" 桜", "Bob", "Bob", ""] {
+        let before = version();
+        assert!(named(name));
+        let shown = if name.is_empty() { Value::Null } else { json!(name) };
+        assert_eq!(version() > before, was != shown, "{name}");
+        let listings = of(&all(&db).json);
+        assert_eq!((&listings[1]["sellerName"], &listings[0]["sellerName"]), (&shown, &Value::Null));
+        assert_eq!(of(&block(catalogue::one(&db, &own)).unwrap().unwrap())["sellerName"], shown);
+        assert_eq!(of(&block(catalogue::creator(&db, &seller, None)).unwrap().json)["sellerName"], shown);
+        assert_eq!(of(&query(&db, &[("sort", "price_asc")]).json)[1]["sellerName"], shown);
+        was = shown;
+    }
 }
 
 #[test]

@@ -63,6 +63,8 @@ fn terms(modes: &[DeliveryMode]) -> ListingTerms {
         seller_address: home(201),
         content_hash: ContentHash::of(b"content"),
         modes: modes.to_vec(),
+        excerpt: None,
+        content_stats: None,
         hidden: false,
     }
 }

@@ -17,10 +17,10 @@ use escrow::Action;
 use market::{
     DeliveryMode, ListingId,
     account::Account,
-    catalogue::{self, ListingTerms, Quota, Stored},
+    catalogue::{self, ListingTerms, Quota, Stored, edit::edit},
     checkout::{BuyError, Order, Unavailable},
     contents::InDatabase,
-    listing::NewListing,
+    listing::{NewListing, changes::Changes},
     watch::number::{Begun, NumberStore, begin},
 };
 use serde_json::json;
@@ -205,6 +205,21 @@ fn a_lock_of_a_service_wallet_since_the_backup_reaches_its_end() {
     let ticks = pass(&sales, 30);
     assert_eq!(sales.status(&lock), "withdrawn", "{ticks:#?}");
     assert_eq!(payments_to_creator(&sales), 1);
+}
+
+#[test]
+fn a_lock_is_recorded_at_the_price_that_was_paid_whatever_the_listing_costs_since() {
+    let (mut sales, backup, lock) = locked_since_a_backup();
+    restore(&mut sales, backup);
+    let (listing, seller) = (ListingId::new(NOON + 50, [50; 10]), SELLER.parse().unwrap());
+    let changes = Changes::read(br#"{"priceLovelace":"90000000"}"#).unwrap();
+    block(edit(&sales.db, &InDatabase(&sales.db), &listing, &seller, &changes, sales.now())).unwrap().unwrap();
+    let ticks = pass(&sales, SETTLED);
+    assert_eq!(one(&sales.db, "SELECT CAST(price_lovelace AS TEXT) FROM purchases"), PRICE.to_string(), "{ticks:#?}");
+    let spent = block(sales.db.fetch(market::limits::spent_today(&one(&sales.db, "SELECT owner FROM payments"), NOON)));
+    assert_eq!(spent.unwrap().0.get(), PRICE);
+    let ticks = pass(&sales, 30);
+    assert_eq!((sales.status(&lock).as_str(), payments_to_creator(&sales)), ("withdrawn", 1), "{ticks:#?}");
 }
 
 #[test]

@@ -24,6 +24,7 @@ use market::{
     purchase::{self, Status, Verification},
     purchase_request::{self as approvals, Asked, RequestId},
     receipt::{self, Receipt},
+    seller_name::SellerName,
     state,
     status::{self, TickOutcome},
 };
@@ -61,6 +62,7 @@ fn offer() -> NewListing {
         content: "Build a hero section.".into(),
         preview_media: Some("https://media.example/hero.mp4".into()),
         category: Some("Hero".into()),
+        excerpt: Some("Build a".into()),
     }
 }
 
@@ -88,6 +90,9 @@ fn sold() -> Sold {
     for judged in [lock, own] {
         block(purchase::verify(&sales.db, &judged, Verification::Ok)).unwrap();
     }
+    sign_up(&sales.db, OWNER, NOON);
+    let name = SellerName::read("Ada \"A\"").unwrap();
+    assert!(block(account::set_seller_name(&sales.db, &token(OWNER), name.as_ref(), NOON)).unwrap());
     Sold { sales, listing: id, lock }
 }
 
@@ -106,6 +111,7 @@ fn a_listing_has_every_field_wherever_it_is_shown() {
     let [creator] = check::complete::<Creator>(&[&creator]).unwrap().try_into().unwrap();
     let figures = block(catalogue::seller(&sales.db, &seller)).unwrap();
     assert_eq!((figures.sales, figures.seller_reputation), (creator.sales, creator.seller_reputation));
+    assert_eq!((creator.seller_name.as_deref(), &figures.seller_name), (Some("Ada \"A\""), &creator.seller_name));
 }
 
 #[test]
@@ -158,7 +164,6 @@ fn a_receipt_says_what_was_locked_and_what_came_back_and_of_an_instant_purchase_
 #[test]
 fn an_account_has_every_field() {
     let Sold { sales, .. } = sold();
-    sign_up(&sales.db, OWNER, NOON);
     let limits = account::limits(10, 30).unwrap();
     let rules = RuleChanges::parse(Some(5), Some(true), Some(80)).unwrap();
     block(account::set_limits(&sales.db, &token(OWNER), limits, rules, NOON)).unwrap().unwrap();

@@ -42,12 +42,22 @@ pub fn sales(seller: &Address, sales: &[Purchase], titles: &[Title]) -> String {
 /// `None` on the last.
 #[must_use]
 pub fn page(origin: &str, address: &str, seller: &Seller, listings: &[Listing], next: Option<&str>) -> String {
-    let title = format!("Prompts by {}", short(address));
+    let name = seller.seller_name.as_deref();
+    let title = match name {
+        Some(name) => format!("Prompts by {name} ({})", short(address)),
+        None => format!("Prompts by {}", short(address)),
+    };
     let main = html! {
         main #main {
             section.person {
-                h1 { (title) }
+                h1 {
+                    "Prompts by "
+                    @if let Some(name) = name { (parts::name(name)) " " small.hash { (short(address)) } } @else { (short(address)) }
+                }
                 p.facts.soft { (parts::standing(seller)) span { (count(seller.sales, "sale")) } }
+                @if name.is_some() {
+                    p.note { "The seller chose this name. Names are not unique and prove nothing: the address tells sellers apart." }
+                }
                 details.quietly {
                     summary { "Seller's address" }
                     (parts::copyable("Seller's address", address))

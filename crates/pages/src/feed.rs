@@ -27,13 +27,19 @@ pub fn atom(origin: &str, seller: Option<&str>, listings: &[Listing]) -> String 
                     id { (url) }
                     link href=(url) {}
                     updated { (stamp(listing.created_at.unwrap_or_default())) }
-                    author { name { (listing.seller_address) } }
+                    author { name { (author(listing)) } }
                     summary { (listing.price_lovelace.display_tada()) " · " (readable(&listing.description)) }
                 }
             }
         }
     };
     feed.into_string()
+}
+
+/// Names a listing's seller: the address, after the name if there is one.
+fn author(listing: &Listing) -> String {
+    let address = listing.seller_address;
+    listing.seller_name.as_ref().map_or_else(|| address.to_string(), |name| format!("{} ({address})", readable(name)))
 }
 
 /// Removes characters that XML 1.0 does not allow.
@@ -52,13 +58,16 @@ mod tests {
         let listing: Listing = serde_json::from_value(json!({
             "id": "lst_1", "title": "</title><script>&", "description": "a\u{ffff}b", "priceLovelace": "2500000",
             "sellerAddress": "addr_test1vpu5vlrf4xkxv2qpwngf6cjhtw542ayty80v8dyr49rf5eg57c2qv", "modes": ["instant"],
-            "contentHash": "0".repeat(64), "createdAt": "1655769600000",
+            "contentHash": "0".repeat(64), "createdAt": "1655769600000", "sellerName": "<Ada>",
         }))
         .unwrap();
         let xml = atom("https://shop.example", None, &[listing]);
         assert!(xml.contains("<title>&lt;/title&gt;&lt;script&gt;&amp;</title>"), "{xml}");
         assert!(
             xml.contains("<summary>2.5 tADA · ab</summary>") && xml.contains("<updated>2022-06-21T00:00:00Z</updated>")
+        );
+        assert!(
+            xml.contains("<name>&lt;Ada&gt; (addr_test1vpu5vlrf4xkxv2qpwngf6cjhtw542ayty80v8dyr49rf5eg57c2qv)</name>")
         );
         assert_eq!(atom("https://shop.example", Some("addr_test1"), &[]).matches("<entry>").count(), 0);
     }

@@ -4,7 +4,7 @@ use market::DeliveryMode;
 use maud::{Markup, html};
 
 use crate::{
-    format::{on, tada},
+    format::{count, on, tada},
     guide,
     layout::{Card, Page, Section},
     markdown, parts,
@@ -26,7 +26,7 @@ pub fn page(origin: &str, listing: &Listing, seller: &Seller) -> String {
                     }
                     h1 { (listing.title) }
                     p.facts.soft {
-                        span { "by " (parts::creator(&listing.seller_address)) }
+                        span { "by " (parts::seller(listing)) }
                         (parts::standing(seller))
                         @if let Some(sold @ 1..) = listing.sales { span { (sold) " sold" } }
                         @if let Some(at) = listing.created_at { span { "listed " (on(at)) } }
@@ -37,12 +37,16 @@ pub fn page(origin: &str, listing: &Listing, seller: &Seller) -> String {
             (buy_box(listing))
             div.stack {
                 div #yours data-listing=(listing.id) data-seller=(listing.seller_address) {
-                    p #bought hidden { "You bought this. " a href="/me" { "Open your purchase" } }
+                    p #bought hidden {
+                        "You bought this. " a href="/me" { "Open your purchase" } " · "
+                        a href={ "/listings/" (listing.id) "/unlock" } { "Buy it with another wallet" }
+                    }
                     p #sold hidden { "This is your own listing. " a href="/me" { "Open your account" } " to take it off sale." }
                 }
                 section aria-labelledby="about" {
                     h2 #about { "About this prompt" }
                     div.description { (markdown::render(&listing.description)) }
+                    (excerpt(listing))
                 }
                 details {
                     summary { "Verify what you receive (fingerprint)" }
@@ -87,9 +91,24 @@ pub fn off_sale(listing: &Listing) -> String {
     Page { title: &listing.title, section: Section::Elsewhere, script: None, card: None }.around(&main)
 }
 
+/// Renders the excerpt from the content, with the length of the whole.
+fn excerpt(listing: &Listing) -> Markup {
+    html! {
+        @if let (Some(excerpt), Some(stats)) = (&listing.excerpt, listing.content_stats) {
+            figure.excerpt {
+                blockquote { (excerpt) }
+                figcaption.small.soft {
+                    "From the text, checked by Surety. The whole text has " (count(stats.words, "word")) ", "
+                    (count(stats.characters, "character")) "."
+                }
+            }
+        }
+    }
+}
+
 fn buy(listing: &Listing) -> Markup {
     html! {
-        a.button.wide href={ "/listings/" (listing.id) "/unlock" } { "Buy for " (listing.price_lovelace.display_tada()) }
+        a.button.wide data-buy href={ "/listings/" (listing.id) "/unlock" } { "Buy for " (listing.price_lovelace.display_tada()) }
     }
 }
 
@@ -179,7 +198,8 @@ mod tests {
             "priceLovelace": "12500000", "modes": ["instant", "protected"], "contentHash": "a".repeat(64),
             "sellerAddress": "addr_test1vpu5vlrf4xkxv2qpwngf6cjhtw542ayty80v8dyr49rf5eg57c2qv",
             "previewMedia": "https://media.example.com/aurora.mp4", "category": "Landing Page",
-            "createdAt": "1790000000000", "sales": 17, "sellerReputation": { "score": 100, "basis": 9 },
+            "sellerName": "Studio <b>", "createdAt": "1790000000000", "sales": 17, "sellerReputation": { "score": 100, "basis": 9 },
+            "excerpt": "Three gradients drift.", "contentStats": { "words": 248, "characters": 1051 },
         }))
         .unwrap();
         let page = page(
@@ -201,6 +221,9 @@ mod tests {
             created_at,
             sales,
             seller_reputation,
+            excerpt,
+            content_stats,
+            seller_name,
         } = listing;
         for shown in [
             id,
@@ -214,6 +237,9 @@ mod tests {
             on(created_at.unwrap()).into_string(),
             format!("{} sold", sales.unwrap()),
             parts::paid_out(seller_reputation.unwrap()).into_string(),
+            excerpt.unwrap(),
+            parts::name(&seller_name.unwrap()).into_string(),
+            count(content_stats.unwrap().words, "word"),
             "Protected purchase".to_owned(),
             "Or pay instantly".to_owned(),
         ] {

@@ -26,6 +26,20 @@ pub fn creator(address: &Address) -> Markup {
     html! { a.hash href={ "/creators/" (address) } title=(address) { (short(&address)) } }
 }
 
+/// Renders a listing's seller: the name if there is one, and the link to the seller's page.
+pub fn seller(listing: &Listing) -> Markup {
+    html! {
+        @if let Some(name) = &listing.seller_name { (self::name(name)) " " }
+        (creator(&listing.seller_address))
+    }
+}
+
+/// Renders a seller's name, isolated from the writing direction of the text around it. The shortened address must stand
+/// beside it.
+pub fn name(name: &str) -> Markup {
+    html! { bdi.name { (name) } }
+}
+
 /// Renders a link to a transaction. `explorer` is an address to which the id is appended.
 pub fn transaction(explorer: &str, id: &TxHash) -> Markup {
     let id = id.to_string();
@@ -70,6 +84,7 @@ pub fn no_wallet() -> Markup {
                     "On a phone: open this page in the browser inside your wallet's app, as "
                     a href="https://eternl.io" rel="noreferrer" { "Eternl" } " and "
                     a href="https://vespr.xyz" rel="noreferrer" { "Vespr" } " have one. "
+                    a data-wallet-app hidden { "Open this page in your wallet's app" } " "
                     button.copy.plain type="button" hidden data-copy="" { "Copy this page's address" }
                 }
             }
@@ -150,6 +165,9 @@ pub fn cards(listings: &[Listing]) -> Markup {
                         (tada(listing.price_lovelace))
                     }
                     (remarks(listing))
+                    @if let Some(name) = &listing.seller_name {
+                        p.small.soft { "by " (self::name(name)) " " span.hash { (short(&listing.seller_address.to_string())) } }
+                    }
                 }
             }
         }

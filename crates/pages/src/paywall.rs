@@ -91,7 +91,7 @@ fn summary(listing: &Listing) -> Markup {
                 div {
                     h1 { (listing.title) }
                     p.facts.soft {
-                        span { "by " (parts::creator(&listing.seller_address)) }
+                        span { "by " (parts::seller(listing)) }
                         @if let Some(known) = listing.seller_reputation { (parts::paid_out(known)) }
                     }
                 }

@@ -196,7 +196,11 @@ impl Shown<'_> {
                     dl.small {
                         (named("Buyer", &purchase.buyer_address.to_string()))
                         @if let Some(listing) = self.listing {
-                            (named("Seller", &listing.seller_address.to_string()))
+                            dt { "Seller" }
+                            dd {
+                                @if let Some(name) = &listing.seller_name { (parts::name(name)) " " }
+                                code { (listing.seller_address) }
+                            }
                             (named("Fingerprint of the text (SHA-256)", &listing.content_hash.to_string()))
                         }
                         @if let Some(escrow) = &purchase.escrow {

@@ -3,7 +3,7 @@
 use cardano::Lovelace;
 use market::{
     fees::MIN_FEE,
-    listing::{CATEGORIES, MAX_DESCRIPTION, MAX_PREVIEW_URL, MAX_TITLE, MIN_PRICE, MIN_PROTECTED_PRICE},
+    listing::{CATEGORIES, MAX_DESCRIPTION, MAX_EXCERPT, MAX_PREVIEW_URL, MAX_TITLE, MIN_PRICE, MIN_PROTECTED_PRICE},
 };
 use maud::{Markup, html};
 
@@ -118,6 +118,13 @@ fn terms() -> Markup {
         (field("file", "Or take it from a file", &html! {
             input #file type="file" accept=".txt,.md,text/*" aria-describedby="file-note";
             span.note #file-note { "Text in UTF-8, sold byte for byte, or in UTF-16. At most 1 MiB." }
+        }))
+        (field("excerpt", "An excerpt for everyone (optional)", &html! {
+            textarea #excerpt name="excerpt" rows="3" data-most=(MAX_EXCERPT) aria-describedby="excerpt-note" {}
+            span.note #excerpt-note {
+                "Copied from the prompt, at most " (MAX_EXCERPT) " characters. The listing shows it as checked by Surety, \
+                 with the length of the whole."
+            }
         }))
         (field("priceTada", "Price (tADA)", &price))
         (field("modes", "Buyers may pay", &modes))

@@ -133,7 +133,7 @@ function oddRequest(random: Random, good: Material): Odd {
 
 function usualMethod(random: Random, path: string): string {
   if (/^\/(auth|me\/(buy|wallet|requests))|\/verification/.test(path)) return "POST";
-  if (path.startsWith("/me/agent-limits")) return "PUT";
+  if (/^\/me\/(agent-limits|seller-name)/.test(path)) return "PUT";
   return /^\/listings($|\?)/.test(path) ? random.pick(["GET", "POST"]) : "GET";
 }
 
@@ -170,6 +170,7 @@ function oddPath(random: Random, { seller, listing, payment }: Material): string
     () => "/me",
     () => "/me/buy",
     () => "/me/agent-limits",
+    () => "/me/seller-name",
     () => "/me/wallet/withdraw",
     () => `/me/requests/${spoilt("0".repeat(32))}`,
     () => `/me/purchases/${spoilt(payment.tx)}/content`,

@@ -116,7 +116,15 @@ describe("an agent whose owner approves purchases above a price", () => {
     assert.equal((limits as unknown as { askAboveTada: string }).askAboveTada, "3");
     assert.equal((await buy(cheap)).told.status, "delivered");
 
-    const asked = await buy(dear);
+    const agreed = (priceLovelace: string) => call("buy_listing", { id: dear.id, mode: "instant", priceLovelace });
+    const other = await agreed("4900000");
+    assert.ok(other.isError && other.text.includes("the seller changed the price"), other.text);
+    assert.equal(
+      world.rows("SELECT id FROM purchase_requests WHERE listing_id = ?", dear.id).length,
+      0,
+      "nobody is asked",
+    );
+    const asked = await agreed("5000000");
     assert.equal(asked.isError, false);
     const { status, tx, paidNow, approval } = asked.told;
     assert.deepEqual([status, tx, paidNow], ["awaiting_approval", undefined, "0"]);

@@ -114,6 +114,43 @@ describe("an amount that is too small", () => {
   });
 });
 
+test("a seller lists a file with an excerpt, edits the listing, and sets a name", async () => {
+  const seller = (...args: string[]) => client.done("--wallet", "seller", ...args);
+  const fails = async (...args: string[]) => {
+    const { status, err } = await client.surety("--wallet", "seller", ...args);
+    assert.equal(status, 1, err);
+    return err;
+  };
+  await seller("wallet", "new");
+  const sell = ["sell", "examples/prompts/aurora-hero.md", "--price", "6", "--excerpt"];
+  assert.match(await fails(...sell, "in at least 12 words"), /excerpt: must be a part of the content/);
+  const id = await seller(...sell, "at most 12 words");
+  const shown = await seller("show", id);
+  assert.match(shown, /from the text, checked by Surety \(\d+ words, \d+ characters in all\):\nat most 12 words\n/);
+
+  const { excerpt: _, contentStats: __, ...kept } = await client.json<Record<string, unknown>>("show", id);
+  await seller("edit", id, "--title", "Northern lights", "--price", "7.5", "--category", "Hero", "--excerpt", "");
+  assert.deepEqual(await client.json("show", id), {
+    ...kept,
+    title: "Northern lights",
+    priceLovelace: "7500000",
+    category: "Hero",
+  });
+  assert.match(await fails("edit", id), /must name what to change/);
+  assert.match(await fails("edit", id, "--category", "Heroes"), /category: must be one of/);
+  await client.done("--wallet", "stranger", "wallet", "new");
+  const stranger = await client.surety("--wallet", "stranger", "edit", id, "--title", "Mine");
+  assert.deepEqual([stranger.status, /only its seller may edit/.test(stranger.err)], [1, true], stranger.err);
+
+  assert.match(await fails("name", "Ada"), /not signed in/);
+  await seller("sign-in");
+  assert.equal(await seller("name", "Ada"), "Ada");
+  assert.match(await seller("show", id), /seller {3}Ada, addr_test1/);
+  assert.match(await seller("account"), /owner +addr_test1\w+ \(Ada\)/);
+  assert.match(await fails("name", "A\u200bda"), /must not contain the invisible character U\+200B/);
+  assert.equal(await seller("name", ""), "no name is shown");
+});
+
 test("an owner sets limits, answers agents, removes them and withdraws", async () => {
   await withInput(WORDS, "--wallet", "owner", "wallet", "import");
   const wallet = new Wallet(keysOfPhrase(WORDS), { blockfrost: world.ledger.blockfrost });

@@ -37,11 +37,13 @@ describe("the page to sell", () => {
   it("lists the form's offer, signed by the seller's wallet, and shows the listing", async () => {
     const wallet = world.person("seller");
     const { page, errors } = await visit(world, browser, "/sell", { wallet });
-    const prompt = "Build a hero with an aurora.\n";
+    const prompt = "Build a hero with an aurora.\nIn three layers, each slower than the one before it.\n";
+    const excerpt = "an aurora.\nIn three layers";
     await page.getByLabel("Title").fill("Aurora & <hero>");
     await page.getByLabel("What it builds").fill("A gradient that drifts.");
     await page.getByLabel("Category").selectOption("Hero");
     await page.getByLabel("The prompt itself").fill(prompt);
+    await page.getByLabel("An excerpt for everyone").fill("an eclipse");
     await page.getByLabel("Price").fill("6.5");
     await page.getByRole("button", { name: "List with Test wallet" }).waitFor();
     const card = page.getByRole("complementary", { name: "Preview" });
@@ -51,15 +53,21 @@ describe("the page to sell", () => {
     await assertAccessible(page);
     await assertFits(page, "sell");
     await page.getByRole("button", { name: "List with Test wallet" }).click();
+    await page.getByText("Must be a part of the content, character for character.").waitFor();
+    await page.getByLabel("An excerpt for everyone").fill(excerpt);
+    await page.getByRole("button", { name: "List with Test wallet" }).click();
     await page.waitForURL("**/listings/lst_*");
     await page.getByRole("heading", { name: "Aurora & <hero>" }).waitFor();
+    const figure = page.getByRole("figure");
+    assert.equal(await figure.locator("blockquote").textContent(), excerpt);
+    await figure.getByText("From the text, checked by Surety. The whole text has 16 words, 82 characters.").waitFor();
     const id = new URL(page.url()).pathname.split("/").at(-1);
     const listing = json<Listing>(await send(`${world.api}/listings/${id}`));
     assert.equal(listing.sellerAddress, wallet.address);
     assert.equal(listing.priceLovelace, "6500000");
     assert.deepEqual(listing.modes, ["instant", "protected"]);
     assert.equal(listing.contentHash, sha256Hex(prompt));
-    assertQuiet(errors);
+    assertQuiet(errors.filter((error) => !/status of 400/.test(error)));
     await page.close();
   });
 
@@ -188,6 +196,7 @@ describe("the account's page", () => {
     const change = async (askAbove: string) => {
       await page.getByLabel("Agents ask me above").fill(askAbove);
       await page.getByRole("button", { name: "Change limits" }).click();
+      await page.locator("main:not([data-busy])").waitFor();
       await page.getByText("Limits changed.").waitFor();
     };
     const account = await open(world.api, wallet);
@@ -332,6 +341,100 @@ describe("the account's page", () => {
     await page.getByText("Back on sale.").waitFor();
     assert.equal((await send(`${world.api}/listings/${listing.id}`)).status, 200);
     assertQuiet(errors);
+    await page.close();
+  });
+
+  it("edits a listing: what was changed is sent alone, and errors are shown", async () => {
+    const wallet = world.person("owner");
+    const prompt = `Kelp in a current. ${"Slow light from above. ".repeat(20)}`;
+    const listing = await list(world.api, wallet, {
+      title: "Kelp hero",
+      category: "Hero",
+      priceLovelace: "3000000",
+      content: prompt,
+    });
+    const { page, errors } = await visit(world, browser, "/me", { wallet });
+    await signIn(page).click();
+    const row = page.locator("#selling ~ ul li", { hasText: "Kelp hero" });
+    await row.getByText("Edit", { exact: true }).click();
+    await assertAccessible(page);
+    const save = () => row.getByRole("button", { name: "Save changes" }).click();
+    const shown = async () => json<Listing>(await send(`${world.api}/listings/${listing.id}`));
+    await save();
+    await page.getByText("Nothing was changed.").waitFor();
+    await row.getByText("Edit", { exact: true }).click();
+    await row.getByLabel("An excerpt for everyone").fill("Kelp in a storm.");
+    await save();
+    await page.getByRole("alert").filter({ hasText: "Must be a part of the content" }).waitFor();
+    await row.getByLabel("An excerpt for everyone").fill("Kelp in a current.");
+    await row.getByLabel("Title").fill("Kelp & <foam>");
+    await row.getByLabel("Price").fill("4.5");
+    await row.getByLabel("Category").selectOption("None");
+    const [sent] = await Promise.all([page.waitForRequest((request) => request.method() === "PATCH"), save()]);
+    assert.deepEqual(sent.postDataJSON(), {
+      title: "Kelp & <foam>",
+      priceLovelace: "4500000",
+      category: "",
+      excerpt: "Kelp in a current.",
+    });
+    await page.getByText("Changed.").waitFor();
+    const { title, priceLovelace, category, excerpt, description, contentHash } = await shown();
+    assert.deepEqual(
+      [title, priceLovelace, category, excerpt],
+      ["Kelp & <foam>", "4500000", undefined, "Kelp in a current."],
+    );
+    assert.deepEqual([description, contentHash], [listing.description, listing.contentHash]);
+    await page.locator("#selling ~ ul").getByRole("link", { name: "Kelp & <foam>" }).waitFor();
+    assertQuiet(errors.filter((error) => !/status of 400/.test(error)));
+    await page.close();
+  });
+
+  it("sets the seller's name, and the listing says whose it is and offers its owner no Buy", async () => {
+    const wallet = world.person("owner");
+    const listing = await list(world.api, wallet, { title: "Dune hero" });
+    const { page, errors } = await visit(world, browser, `/listings/${listing.id}`, { wallet });
+    const buy = page.getByRole("link", { name: /^Buy for/ });
+    await buy.first().waitFor();
+    await page.goto(`${world.api}/me`);
+    await signIn(page).click();
+    await page.getByText("Set your name as a seller").click();
+    const name = async (words: string) => {
+      await page.getByLabel("Name", { exact: true }).fill(words);
+      await page.getByRole("button", { name: "Save name" }).click();
+    };
+    await name("A\u202eB");
+    await page.getByRole("alert").filter({ hasText: "Must not contain the invisible character U+202E." }).waitFor();
+    await name("Ada <b>");
+    await page.getByText("Name changed.").waitFor();
+    await page.getByText("Your name as a seller: Ada <b>").waitFor();
+    await assertAccessible(page);
+    await page.goto(`${world.api}/listings/${listing.id}`);
+    await page.getByText("This is your own listing.").waitFor();
+    assert.equal(await buy.count(), 0);
+    await page.getByText("by Ada <b> addr_test1").waitFor();
+    await assertFits(page, "own-listing");
+    // Another seller's listing offers both.
+    const foreign = await list(world.api, world.person("seller"));
+    await page.goto(`${world.api}/listings/${foreign.id}`);
+    await buy.first().waitFor();
+    assert.equal(await page.getByText("This is your own listing.").isVisible(), false);
+    assertQuiet(errors.filter((error) => !/status of 400/.test(error)));
+    await page.close();
+  });
+
+  it("shows no link to sign in on any page once signed in", async () => {
+    const [wallet, listing] = [world.person("owner"), await offered(world)];
+    const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    const link = page.getByRole("link", { name: "Sign in" });
+    await link.first().waitFor();
+    await page.goto(`${world.api}/me`);
+    await signIn(page).click();
+    await page.getByRole("heading", { name: "Surety balance" }).waitFor();
+    for (const path of ["/", `/listings/${listing.id}`, `/listings/${listing.id}/unlock`, "/sell", "/me"]) {
+      await page.goto(`${world.api}${path}`);
+      await page.getByRole("link", { name: /^Account/ }).waitFor();
+      assert.equal(await link.count(), 0, path);
+    }
     await page.close();
   });
 

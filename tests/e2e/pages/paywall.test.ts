@@ -354,8 +354,11 @@ describe("the paywall's page", () => {
     const { page: bare } = await visit(world, browser, `/listings/${listing.id}/unlock`);
     await bare.getByText("No Cardano wallet was found").waitFor();
     assert.equal(await bare.getByRole("button", { name: /^Pay/ }).isEnabled(), false, "there is nothing to pay with");
-    const wallets = await bare.locator(".no-wallet a").allTextContents();
+    const wallets = await bare.locator(".no-wallet a[rel]").allTextContents();
     assert.deepEqual([...new Set(wallets)], ["Lace", "Eternl", "Vespr"]);
+    // As CIP-158 describes it: the wallet's app opens this page in its own browser.
+    const app = await bare.getByRole("link", { name: "Open this page in your wallet's app" }).getAttribute("href");
+    assert.equal(app, `web+cardano://browse/v1?uri=${encodeURIComponent(bare.url())}`);
     await bare.getByRole("button", { name: "Copy this page's address" }).waitFor();
     await assertAccessible(bare);
     await assertFits(bare, "paywall-no-wallet");
@@ -413,6 +416,7 @@ describe("the paywall's page", () => {
     assert.equal(await page.locator("#owned-link").getAttribute("href"), `/purchases/${id}`);
     await page.goto(`${world.api}/listings/${listing.id}`);
     await page.getByText("You bought this.").waitFor();
+    assert.equal(await page.getByRole("link", { name: /^Buy for/ }).count(), 0, "there is no need to buy it again");
     await page.getByRole("link", { name: "Open your purchase" }).click();
     await page.waitForURL(`**/purchases/${id}`);
     await page.close();

@@ -37,6 +37,7 @@ const PAGE = 200;
 
 const LISTINGS = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";
 const JSON_SQL = `substr(card, 1, length(card) - 1) || ',"sales":' || listings.sales ||
+  iif(sellers.name IS NULL, '', ',"sellerName":' || json_quote(sellers.name)) ||
   CASE WHEN coalesce(withdrawn + refunded, 0) = 0 THEN '' ELSE ',"sellerReputation":{"score":' ||
   ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || ',"basis":' || (withdrawn + refunded) || '}' END || '}'`;
 const NEWEST = `SELECT ${JSON_SQL} AS json FROM ${LISTINGS} WHERE hidden_at_ms IS NULL`;

@@ -346,6 +346,7 @@ describe("stored and shown texts", { timeout: 120_000 }, () => {
       "GET /me with an unknown token": () => send(`${api}/me`, { headers: bearer }),
       "POST /me/buy": () => post(`${api}/me/buy`, {}),
       "PUT /me/agent-limits": () => post(`${api}/me/agent-limits`, {}, {}, "PUT"),
+      "PUT /me/seller-name": () => post(`${api}/me/seller-name`, {}, {}, "PUT"),
       "POST /me/wallet/withdraw": () => post(`${api}/me/wallet/withdraw`, {}),
       "GET /me/purchases/x/content": () => send(`${api}/me/purchases/${"00".repeat(32)}/content`),
       "POST /me/requests/x": () => post(`${api}/me/requests/${"00".repeat(16)}`, { answer: "approve" }),

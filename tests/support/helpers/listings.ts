@@ -13,6 +13,8 @@ export interface Listing {
   readonly contentHash: string;
   readonly previewMedia?: string;
   readonly category?: string;
+  readonly excerpt?: string;
+  readonly contentStats?: { readonly words: number; readonly characters: number };
   readonly createdAt?: string;
   readonly sales?: number;
 }
@@ -26,6 +28,7 @@ export interface Offer {
   readonly content: string;
   readonly previewMedia?: string;
   readonly category?: string;
+  readonly excerpt?: string;
 }
 
 /** Text that every content of these tests contains, and no public answer may. */

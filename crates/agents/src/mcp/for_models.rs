@@ -154,6 +154,7 @@ mod tests {
                 "id": "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV", "title": letter.repeat(120), "description": letter.repeat(2_000),
                 "priceLovelace": "5000000", "modes": ["instant", "protected"], "category": "Landing Page", "sales": 1000,
                 "sellerReputation": { "score": 100, "basis": 1000 }, "sellerAddress": "a".repeat(108), "contentHash": "b",
+                "sellerName": letter.repeat(40),
             });
             let listings = vec![in_a_list(serde_json::from_value(listing).unwrap()); 50];
             let text = told(json!({ "listings": listings }));

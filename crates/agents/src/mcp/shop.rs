@@ -43,7 +43,8 @@ pub trait Shop {
     /// Buys a listing from the service wallet within the limits, returns the existing purchase of an owned listing, or
     /// asks the owner for approval. Idempotent per listing and mode: a retry never pays twice, and the purchase
     /// continues if the client disconnects. Returns within 45 s, as pending if no block includes the payment by then.
-    async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<Ordered, ShopError>;
+    /// `agreed` is the price that the buyer agreed to, if the client said one.
+    async fn buy(&self, id: &ListingId, mode: DeliveryMode, agreed: Option<Lovelace>) -> Result<Ordered, ShopError>;
     /// Returns a page of the account's purchases, newest first, each with the listing's title and price. `after` is the
     /// previous page's cursor.
     async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError>;

@@ -91,6 +91,9 @@ pub(super) fn listing(id: &str) -> Listing {
         content_hash: ContentHash::of(b"prompt"),
         preview_media: None,
         category: None,
+        excerpt: None,
+        content_stats: None,
+        seller_name: None,
         created_at: Some(1),
         sales: Some(0),
         seller_reputation: None,
@@ -149,8 +152,9 @@ impl Shop for Stall {
     async fn owned(&self, _: &ListingId) -> Result<Option<TxHash>, ShopError> {
         Ok(self.owned.then(|| TxHash::new([7; 32])))
     }
-    async fn buy(&self, _: &ListingId, mode: DeliveryMode) -> Result<Ordered, ShopError> {
+    async fn buy(&self, _: &ListingId, mode: DeliveryMode, agreed: Option<Lovelace>) -> Result<Ordered, ShopError> {
         self.refuse()?;
+        assert!(agreed.is_none_or(|agreed| agreed == Lovelace::from_ada(5)), "no test agrees to another price");
         let listing = Rc::new(ListingTerms {
             id: ID.parse().unwrap(),
             title: "A hero".into(),
@@ -158,6 +162,8 @@ impl Shop for Stall {
             seller_address: SELLER.parse().unwrap(),
             content_hash: self.listed(),
             modes: vec![mode],
+            excerpt: None,
+            content_stats: None,
             hidden: false,
         });
         if self.asks {
@@ -327,6 +333,8 @@ fn wrong_arguments_are_explained_and_spend_nothing() {
         ("buy_listing", json!({ "id": ID })),
         ("buy_listing", json!({ "id": ID, "mode": "free" })),
         ("buy_listing", json!({ "id": ID, "mode": "instant", "maxPriceAda": 1 })),
+        ("buy_listing", json!({ "id": ID, "mode": "instant", "priceLovelace": "5 ADA" })),
+        ("buy_listing", json!({ "id": ID, "mode": "instant", "priceLovelace": 5_000_000 })),
         ("buy_listing", json!({ "id": "nothing", "mode": "instant" })),
         ("search_listings", json!({ "maxPriceAda": -1 })),
         ("search_listings", json!({ "category": "Cars" })),

@@ -57,7 +57,12 @@ pub async fn edit(
         if listing.seller_address != *seller {
             return Ok(Err(NotEdited::NotYours));
         }
-        let content = if changes.has_texts() { contents.get(&listing.content_hash).await? } else { None };
+        let content = if changes.need_content() {
+            let missing = || DatabaseError(format!("the content {} is not there", listing.content_hash));
+            Some(contents.get(&listing.content_hash).await?.ok_or_else(missing)?)
+        } else {
+            None
+        };
         let changed = match changes.apply(&listing, content.as_deref()) {
             Ok(changed) => changed,
             Err(error) => return Ok(Err(NotEdited::Invalid(error))),

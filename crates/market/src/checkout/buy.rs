@@ -115,7 +115,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let (blocked, over, ended, known) = self.database.batch(reads).await?;
         let offered_by = || {
             let missing = if terms.hidden { BuyError::UnknownListing } else { BuyError::NotOffered(mode) };
-            method_of(self.options, terms, mode).ok_or(missing)
+            let method = method_of(self.options, terms, mode).ok_or(missing)?;
+            let is_agreed = order.agreed.is_none_or(|agreed| agreed == terms.price_lovelace);
+            if is_agreed { Ok(method) } else { Err(BuyError::PriceChanged) }
         };
         let mut checked = 0;
         match blocked {
@@ -143,9 +145,6 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             _ => {}
         }
         let method = offered_by()?;
-        if order.agreed.is_some_and(|agreed| agreed != terms.price_lovelace) {
-            return Err(BuyError::PriceChanged);
-        }
         if self.behind && mode == DeliveryMode::Protected {
             return Err(Unavailable::ChainBehind.into());
         }

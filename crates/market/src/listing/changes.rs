@@ -1,12 +1,12 @@
 //! Changes to a listing by its seller. Content, seller and modes never change, because buyers paid for them.
 
-use api_types::{Error, ErrorCode, Listing};
+use api_types::{ContentStats, Error, ErrorCode, Listing};
 use cardano::Lovelace;
 
 use super::{
-    MAX_DESCRIPTION, MAX_TITLE, SHORT, category, check_price,
+    MAX_DESCRIPTION, MAX_TITLE, SHORT, category, check_excerpt, check_price,
     draft::{ListingDraft, required},
-    is_forbidden_in_description, preview, price, private, text,
+    excerpt, is_forbidden_in_description, preview, price, private, text,
 };
 
 /// Valid changes to a listing. `None` leaves a field unchanged.
@@ -19,10 +19,12 @@ pub struct Changes {
     preview_media: Option<Option<String>>,
     /// `Some(None)` removes the category.
     category: Option<Option<&'static str>>,
+    /// `Some(None)` removes the excerpt.
+    excerpt: Option<Option<String>>,
 }
 
 impl Changes {
-    /// Parses the body of a request. An empty text removes the preview or the category.
+    /// Parses the body of a request. An empty text removes the preview, the category or the excerpt.
     ///
     /// # Errors
     /// Returns an error for the first field that breaks a rule or cannot be changed.
@@ -52,17 +54,18 @@ impl Changes {
                 sent if is_empty(sent) => Some(None),
                 sent => category(sent)?.map(Some),
             },
+            excerpt: draft.excerpt.map(|sent| excerpt(Some(sent))).transpose()?,
         };
         if changes == Self::default() {
-            let rule = "must name what to change: title, description, priceLovelace, category or previewMedia";
+            let rule = "must name what to change: title, description, priceLovelace, category, previewMedia or excerpt";
             return Err(Error::of_field(ErrorCode::MissingField, "body", rule));
         }
         Ok(changes)
     }
 
-    /// Returns whether the changes include a public text, which must not reveal most of the content.
-    pub(crate) const fn has_texts(&self) -> bool {
-        self.title.is_some() || self.description.is_some()
+    /// Returns whether the changes include a public text, which must be compared with the content.
+    pub(crate) const fn need_content(&self) -> bool {
+        self.title.is_some() || self.description.is_some() || matches!(self.excerpt, Some(Some(_)))
     }
 
     /// Returns the changed listing. `content` is the listing's content, which is needed only if a public text changes.
@@ -70,20 +73,33 @@ impl Changes {
     /// # Errors
     /// Returns an error if a changed field and an unchanged one together break a rule.
     pub(crate) fn apply(&self, listing: &Listing, content: Option<&str>) -> Result<Listing, Error> {
-        let Self { title, description, price, preview_media, category } = self.clone();
+        let Self { title, description, price, preview_media, category, excerpt } = self.clone();
+        let (excerpt, content_stats) = match excerpt {
+            None => (listing.excerpt.clone(), listing.content_stats),
+            Some(excerpt) => {
+                let stats = content.filter(|_| excerpt.is_some()).map(ContentStats::of);
+                (excerpt, stats)
+            }
+        };
         let changed = Listing {
             title: title.unwrap_or_else(|| listing.title.clone()),
             description: description.unwrap_or_else(|| listing.description.clone()),
             price_lovelace: price.unwrap_or(listing.price_lovelace),
             preview_media: preview_media.unwrap_or_else(|| listing.preview_media.clone()),
             category: category.map_or_else(|| listing.category.clone(), |category| category.map(str::to_owned)),
+            excerpt,
+            content_stats,
+            seller_name: None,
             sales: None,
             seller_reputation: None,
             ..listing.clone()
         };
         check_price(changed.price_lovelace, &changed.modes)?;
         if let Some(content) = content {
-            private(content, &changed.title, &changed.description)?;
+            if let Some(Some(excerpt)) = &self.excerpt {
+                check_excerpt(content, excerpt)?;
+            }
+            private(content, &changed.title, &changed.description, changed.excerpt.as_deref())?;
         }
         Ok(changed)
     }
@@ -115,5 +131,33 @@ mod tests {
         assert_eq!(read(json!({ "category": "", "title": null })).category, Some(None));
         assert_eq!(read(json!({ "previewMedia": "" })).preview_media, Some(None));
         assert_eq!(read(json!({ "category": "Hero" })).category, Some(Some("Hero")));
+        assert_eq!(read(json!({ "excerpt": "" })).excerpt, Some(None));
+    }
+
+    #[test]
+    fn a_new_excerpt_is_checked_against_the_content_and_removed_with_the_numbers_beside_it() {
+        let content = format!("Three gradients drift. {}", "Rules for each of them. ".repeat(40));
+        let offer = json!({
+            "title": "Aurora", "description": "A hero", "priceLovelace": "2000000", "modes": ["instant"], "content": content,
+            "sellerAddress": "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz",
+        });
+        let offer = crate::listing::NewListing::read(offer.to_string().as_bytes(), None).unwrap();
+        let card = offer.card(&crate::ListingId::new(1, [0; 10]), 1);
+        let listing: Listing = serde_json::from_str(&card).unwrap();
+        let apply = |listing: &Listing, excerpt: &str| {
+            let changes = Changes::read(json!({ "excerpt": excerpt }).to_string().as_bytes()).unwrap();
+            changes.apply(listing, changes.need_content().then_some(content.as_str()))
+        };
+        let with = apply(&listing, "gradients drift.").unwrap();
+        assert_eq!(
+            (with.excerpt.as_deref(), with.content_stats),
+            (Some("gradients drift."), Some(ContentStats::of(&content)))
+        );
+        assert_eq!(apply(&listing, "gradients fly.").unwrap_err().code, ErrorCode::InvalidValue);
+        assert_eq!(apply(&listing, &content[..500]).unwrap_err().code, ErrorCode::RevealsContent);
+        // Changes of other fields keep both.
+        let renamed = Changes::read(br#"{"title":"Northern lights"}"#).unwrap().apply(&with, Some(&content)).unwrap();
+        assert_eq!((&renamed.excerpt, renamed.content_stats), (&with.excerpt, with.content_stats));
+        assert_eq!(apply(&with, "").unwrap(), listing);
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct ListingDraft<'a> {
     pub preview_media: Option<&'a RawValue>,
     #[serde(borrow)]
     pub category: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub excerpt: Option<&'a RawValue>,
 }
 
 /// A string that is copied only if JSON escapes a part of it.

@@ -15,7 +15,7 @@
 
 use api_types::{Alarm, AlarmName};
 use cardano::{
-    Address, ContentHash, TxHash,
+    Address, ContentHash, Lovelace, TxHash,
     chain::{ChainError, Inclusion},
     history::{AddressTransaction, Place},
     keys::SigningKey,
@@ -62,14 +62,18 @@ pub(super) fn unknown_escrows(
     deployment: &Deployment,
     seller: &Address,
 ) -> impl Iterator<Item = Alarm> {
-    let escrows = utxos.made.iter().filter_map(|made| Escrow::read(made.clone(), deployment).ok());
-    let named = escrows.filter(|escrow| escrow.datum.seller.key_address().as_ref() == Some(seller));
-    named.map(|escrow| {
+    escrows_of(utxos, deployment, seller).map(|escrow| {
         let (utxo, locked) = (escrow.utxo.reference, escrow.utxo.value.lovelace);
         let message =
             format!("the escrow {utxo} of {locked} lovelace names this seller, but belongs to no known purchase");
         Alarm::new(AlarmName::UnknownEscrow, message)
     })
+}
+
+/// Returns the escrows that a transaction creates and that name this seller.
+fn escrows_of(utxos: &TransactionUtxos, deployment: &Deployment, seller: &Address) -> impl Iterator<Item = Escrow> {
+    let escrows = utxos.made.iter().filter_map(|made| Escrow::read(made.clone(), deployment).ok());
+    escrows.filter(|escrow| escrow.datum.seller.key_address().as_ref() == Some(seller))
 }
 
 /// Statements that insert an included transaction, its payment, and the effects of its inclusion.
@@ -226,10 +230,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let seller = terms.seller_address.to_string();
         // The price may have changed since the payment, or since the backup.
         let mut paid = utxos.made.iter().filter(|made| made.address == seller).map(|made| made.value.lovelace);
-        let (mode, amount) = match (paid.find(|paid| *paid >= MIN_PRICE), self.locks(utxos)) {
+        let (mode, amount) = match (paid.find(|paid| *paid >= MIN_PRICE), self.locked_price(utxos)) {
             (Some(paid), _) => (DeliveryMode::Instant, paid),
-            (None, true) => (DeliveryMode::Protected, terms.price_lovelace),
-            (None, false) => return Ok(None),
+            (None, Some(price)) => (DeliveryMode::Protected, price),
+            (None, None) => return Ok(None),
         };
         let payment = NewPayment {
             tx: utxos.id,
@@ -252,10 +256,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Some(self.included(payment.entry(), Some(payment.insert(block.time_ms)), block)?))
     }
 
-    /// Returns whether a transaction by one of our wallets creates an escrow that names the platform as seller.
-    fn locks(&self, utxos: &TransactionUtxos) -> bool {
-        let (Some(deployment), Some(seller)) = (self.ports.deployment, self.platform()) else { return false };
-        unknown_escrows(utxos, deployment, &seller).next().is_some()
+    /// Returns the price that a transaction by one of our wallets locks in an escrow that names the platform as seller:
+    /// the locked amount without the buyer's collateral. `None` if it creates no such escrow.
+    fn locked_price(&self, utxos: &TransactionUtxos) -> Option<Lovelace> {
+        let escrow = escrows_of(utxos, self.ports.deployment?, &self.platform()?).next()?;
+        escrow.utxo.value.lovelace.checked_sub(escrow.datum.collateral_return)
     }
 
     /// Returns the statements that insert the outbox entry of an already included transaction, its payment, and the

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use api_types::MAX_SELLER_NAME;
 use cardano::Lovelace;
-use market::listing::{CATEGORIES, MAX_DESCRIPTION, MAX_PREVIEW_URL, MAX_TITLE};
+use market::listing::{CATEGORIES, MAX_DESCRIPTION, MAX_EXCERPT, MAX_PREVIEW_URL, MAX_TITLE};
 use maud::{Markup, html};
 
 use super::{Account, SHOWN};
@@ -28,6 +29,7 @@ fn edit(listing: &Listing) -> Markup {
     let price = price.trim_end_matches(" tADA");
     let category = listing.category.as_deref().unwrap_or_default();
     let preview = listing.preview_media.as_deref().unwrap_or_default();
+    let excerpt = listing.excerpt.as_deref().unwrap_or_default();
     html! {
         details.edit {
             summary aria-label={ "Edit: " (listing.title) } { "Edit" }
@@ -52,6 +54,9 @@ fn edit(listing: &Listing) -> Markup {
                 (field(&id("preview"), "Recording (.mp4, .webm, .webp or .gif)", &html! {
                     input id=(id("preview")) name="previewMedia" type="url" maxlength=(MAX_PREVIEW_URL) value=(preview) data-was=(preview);
                 }))
+                (field(&id("excerpt"), "An excerpt for everyone, copied from the text", &html! {
+                    textarea id=(id("excerpt")) name="excerpt" rows="3" maxlength=(MAX_EXCERPT) data-was=(excerpt) { (excerpt) }
+                }))
                 p.note.small { "The text itself never changes. Who was told the old price may still pay it for a few minutes." }
                 button.quiet type="button" data-action="edit" data-listing=(listing.id) { "Save changes" }
             }
@@ -65,8 +70,12 @@ fn figures(listing: &Listing) -> Markup {
 
 impl Account {
     pub(super) fn selling(&self) -> Markup {
-        let figures =
-            Seller { sales: self.me.sales, seller_reputation: self.me.seller_reputation, disputes: self.me.disputes };
+        let figures = Seller {
+            seller_name: None,
+            sales: self.me.sales,
+            seller_reputation: self.me.seller_reputation,
+            disputes: self.me.disputes,
+        };
         html! {
             section aria-labelledby="selling" {
                 h2 #selling { "Selling" }
@@ -76,6 +85,25 @@ impl Account {
                     p.facts.soft { (parts::standing(&figures)) span { (count(figures.sales, "sale")) } }
                     (self.offers())
                     (self.sold())
+                }
+                (self.name())
+            }
+        }
+    }
+
+    /// The form that sets the owner's name as a seller.
+    fn name(&self) -> Markup {
+        let name = self.me.seller_name.as_deref().unwrap_or_default();
+        html! {
+            details.edit {
+                summary { @if name.is_empty() { "Set your name as a seller" } @else { "Your name as a seller: " (parts::name(name)) } }
+                div {
+                    (field("seller-name", "Name", &html! { input #seller-name value=(name) autocomplete="off"; }))
+                    p.note.small {
+                        "At most " (MAX_SELLER_NAME) " characters, shown with your listings, always beside your shortened address. Names are \
+                         not unique and prove nothing. An empty field removes the name."
+                    }
+                    button.quiet type="button" data-action="name" { "Save name" }
                 }
             }
         }

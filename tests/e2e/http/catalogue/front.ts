@@ -22,6 +22,7 @@ const PATHS: Record<string, readonly string[]> = {
   "/me": ["GET", "HEAD"],
   "/me/agent-limits": ["PUT"],
   "/me/agent-pause": ["PUT"],
+  "/me/seller-name": ["PUT"],
   [`/me/requests/${"0".repeat(32)}`]: ["GET", "HEAD", "POST"],
   [`/me/purchases/${TX}/content`]: ["GET", "HEAD"],
 };
