@@ -15,8 +15,8 @@ import { CallCounter } from "./call-counter.ts";
 /** Provider calls of a lone purchase at most, until no tick has anything left to do for it. */
 const INSTANT = 10;
 const PROTECTED = 20;
-/** Provider calls of each of several protected purchases at once, at most: of these about one is a retry. */
-const TOGETHER = 13;
+/** Provider calls of each of several protected purchases at once, at most. */
+const TOGETHER = 10;
 const MANY = 30;
 /** Calls of a tick for which nothing is due: the newest block, those below it, and the history of the escrow's address. */
 const IDLE = ["GET /blocks/latest", "GET /blocks/*/previous", "GET /addresses/*/transactions"];
