@@ -136,8 +136,8 @@ impl Limit {
         }
     }
 
-    /// Counts a request against its client's rate limit. The limits of accounts and agents, and the limit on cache
-    /// misses, are counted when the arguments are extracted.
+    /// Counts a request against its client's rate limit. Limits of accounts and agents, and limits on cache misses, are
+    /// applied later, when the handler's arguments are extracted from the request.
     async fn count(self, app: &App) -> Result<(), ApiError> {
         let counted = match self {
             Self::Free | Self::OnMiss(_) | Self::Agent(_) => return Ok(()),

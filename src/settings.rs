@@ -35,7 +35,7 @@ pub struct Settings {
     pub quota: Quota,
     /// Maximum size of the database in bytes.
     pub database_bytes: u64,
-    /// Callers that may have payments of other servers verified and settled.
+    /// Callers that may use the routes of the x402 facilitator.
     pub facilitator: FacilitatorAccess,
     /// How far the newest block's time may be ahead of the clock.
     pub lead: Lead,

@@ -111,8 +111,8 @@ pub async fn show(app: &App, id: ListingId, limit: OnMiss) -> Result<Response, A
     Ok(Response::kept_json(&page.ok_or_else(unknown)?.json))
 }
 
-/// Maximum size in bytes of a new listing's body: the content, of which JSON may escape every byte, and the other
-/// fields.
+/// Maximum size in bytes of the body of a new listing. JSON may escape each byte of the content as six characters, and
+/// 64 KiB remain for the other fields.
 const MAX_BODY: usize = 6 * listing::MAX_CONTENT_BYTES + (64 << 10);
 
 /// The body of an offer. It counts against the client's memory limit until the offer is stored.

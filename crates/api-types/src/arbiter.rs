@@ -54,7 +54,7 @@ pub enum ResolveResult {
     },
     /// The dispute is not decided yet, or there is nothing to decide.
     NoVerdict {
-        /// Findings so far, without a winner.
+        /// The evidence found so far. Nobody has won yet.
         verdict: Finding,
     },
 }

@@ -25,7 +25,7 @@ type Finding = Result<(), String>;
 
 /// A test request that imitates a kind of client.
 struct Probe {
-    /// Names of the client programs that the request imitates.
+    /// Client programs that send requests like this one, by name.
     clients: &'static str,
     /// The capability of a deployment that these clients need.
     need: &'static str,

@@ -27,7 +27,8 @@ pub fn of_offer(key: &SigningKey, content: &ContentHash, price: &str) -> Result<
     signed(key, |address, timestamp| digest(&["service:listing:v1", address, &content, price, timestamp]))
 }
 
-/// Signs a proof that the seller edits a listing. The signature covers the request's body. Returns the header's value.
+/// Signs a seller's request to edit a listing, and returns the value of the header `X-Service-Proof`. The signature
+/// covers the request's body.
 ///
 /// # Errors
 /// Never returns an error in practice for a wallet's key.

@@ -139,8 +139,7 @@ impl Account {
     }
 }
 
-/// SQL list of those columns of an [`AccountRow`] that the table of accounts has. Queries append the columns `session`
-/// and `grant_id`.
+/// SQL list of the columns of an [`AccountRow`], except `session` and `grant_id`, which each query appends.
 const ACCOUNT: &str = "owner, wallet_address, key_version, CAST(max_per_payment AS TEXT) AS max_per_payment, \
     CAST(daily_budget AS TEXT) AS daily_budget, CAST(ask_above AS TEXT) AS ask_above, protected_only, min_reputation, agents_paused";
 

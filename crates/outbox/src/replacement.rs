@@ -29,8 +29,8 @@ const MAX_ANCESTORS: usize = MAX_SENT;
 const MAX_ASKED: usize = 24;
 /// Number of failed transactions for one purpose after which each further failure delays the next attempt.
 const FREE_RETRIES: usize = 8;
-/// Delay in ms that each failed transaction beyond [`FREE_RETRIES`] adds before the next transaction is sent. The delay
-/// keeps the number of failures within [`crate::MAX_LATE_MS`] below [`MAX_GIVEN_UP`].
+/// Delay in ms that each failed transaction beyond [`FREE_RETRIES`] adds before the next transaction is sent. With it,
+/// fewer than [`MAX_GIVEN_UP`] transactions can fail during [`crate::MAX_LATE_MS`].
 const RETRY_DELAY_MS: Millis = 14_000;
 
 /// State of the earlier transactions for one purpose, all of which were refused or expired.

@@ -100,7 +100,7 @@ pub struct RpcError {
     pub data: Option<Value>,
 }
 
-/// Returns the members of a JSON value, which has none unless it is an object.
+/// Returns the members of a JSON object; an empty map for any other JSON value.
 pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,

@@ -101,8 +101,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(self.report.steps > known)
     }
 
-    /// Reads the transactions on one page of the address's history, as far as provider calls suffice. Returns the
-    /// position after which reading continues.
+    /// Reads the transactions on one page of the address's history until the calls to the provider are used up. Returns
+    /// the position after which reading continues.
     async fn read_page(
         &mut self,
         page: &[AddressTransaction],

@@ -125,7 +125,7 @@ pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
     )
 }
 
-/// Builds the query that reads the creators who are owed a payout of which none is pending, new ones first.
+/// Builds the query that reads the creators who are owed a payout and have none pending, new ones first.
 ///
 /// A creator whose earlier payout may be in a block waits without delaying others. After a restore from a backup, no
 /// creator is returned until the payouts made since the backup are known.

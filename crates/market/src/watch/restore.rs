@@ -38,8 +38,8 @@ use crate::{
     subject, transitions,
 };
 
-/// Time in ms that must pass after the last transaction from before a restore has ended. A rollback then no longer
-/// changes its block.
+/// Time in ms that must pass after the last transaction submitted before a restore was included or has expired. By
+/// then, a rollback can no longer remove it from its block.
 const DEEP_AFTER_MS: Millis = 2 * 60_000;
 /// Maximum number of wallets read per run of the watcher.
 const MAX_WALLETS: u32 = 20;

@@ -118,8 +118,8 @@ impl Stored {
         self.next.map_or(0, |next| next.height)
     }
 
-    /// Returns whether a run of the watcher with this newest block checks the platform's wallet, even if nothing is to
-    /// be paid.
+    /// Returns whether the watcher checks the platform's wallet in this run, although no action needs it. `tip` is the
+    /// height of the newest block.
     pub fn checks_wallet(&self, tip: u64) -> bool {
         platform::is_wallet_check_due(self.newest.map(|newest| newest.height), tip)
     }

@@ -18,7 +18,7 @@ const MAX_PARTS: usize = 32;
 const MAX_NAME_CHARS: usize = 128;
 const MAX_MEDIA_TYPE_CHARS: usize = 256;
 
-/// The seller's commitment to a purchase request, which consists of parts with a digest each.
+/// The seller's commitment to the parts of a purchase request: a list with the digest of each part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputCommitment {

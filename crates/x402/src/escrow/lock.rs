@@ -35,7 +35,7 @@ pub struct LockFacts<'a> {
     pub slots: &'a SlotConfig,
 }
 
-/// A lock that passed every rule.
+/// A payment into the escrow contract that satisfies all rules of the payment method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedLock {
     /// The buyer's address according to the datum.

@@ -21,7 +21,7 @@ pub struct SettlementResponse {
     /// Error code; absent on success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_reason: Option<String>,
-    /// The strongest evidence that the payment is on the chain.
+    /// Evidence that the payment is on the chain, such as its block and the number of newer blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<SettlementExtra>,
     /// Extensions of the protocol, such as a signed receipt.

@@ -302,7 +302,7 @@ mod tests {
         SigningKey::from_seed(&[7; 32]).unwrap()
     }
 
-    /// The header's JSON, signed by the buyer, after changes to the challenge before it is signed.
+    /// Signs a changed challenge as the buyer, and returns the header's JSON.
     fn signed(challenge: &Value, change: impl FnOnce(&mut Value)) -> Value {
         let mut info = challenge.clone();
         change(&mut info);
