@@ -81,7 +81,11 @@ CREATE TRIGGER events_undone AFTER UPDATE OF undone_by ON events BEGIN
     new.listing_id, new.purchase_id, new.tx_id, new.amount_lovelace, new.id);
 END;
 
-CREATE TRIGGER events_asked AFTER INSERT ON purchase_requests BEGIN
+-- At most twenty an hour for one agent, so that an agent which asks for ever other things does not hide the rest. All of its
+-- requests are at `GET /me/requests`.
+CREATE TRIGGER events_asked AFTER INSERT ON purchase_requests
+WHEN (SELECT count(*) FROM (SELECT kind, grant_id, at_ms FROM events WHERE owner = new.owner ORDER BY seq DESC LIMIT 100)
+  WHERE kind = 'approval_requested' AND grant_id = new.grant_id AND at_ms > new.asked_at_ms - 3600000) < 20 BEGIN
   INSERT INTO events (owner, kind, at_ms, listing_id, amount_lovelace, request_id, grant_id)
   VALUES (new.owner, 'approval_requested', new.asked_at_ms, new.listing_id, new.price, new.id, new.grant_id);
 END;
@@ -90,4 +94,36 @@ END;
 CREATE TRIGGER events_old_token AFTER UPDATE OF old_token_at_ms ON oauth_grants
 WHEN new.old_token_at_ms - coalesce(old.old_token_at_ms, 0) >= 3600000 BEGIN
   INSERT INTO events (owner, kind, at_ms, grant_id) VALUES (new.owner, 'old_token', new.old_token_at_ms, new.id);
+END;
+
+-- Private feeds: at most one per account, by the SHA-256 of the token in its address.
+CREATE TABLE event_feeds (
+  owner TEXT PRIMARY KEY REFERENCES accounts (owner),
+  token_hash TEXT NOT NULL UNIQUE CHECK (length(token_hash) = 64),
+  created_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Webhooks: at most one per account. Its secret is not stored: it is derived from the master secret of this version, the
+-- owner and the salt.
+CREATE TABLE webhooks (
+  owner TEXT PRIMARY KEY REFERENCES accounts (owner),
+  url TEXT NOT NULL,
+  salt TEXT NOT NULL CHECK (length(salt) = 32),
+  key_version INTEGER NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  sent_seq INTEGER NOT NULL,                     -- position of the last event that was delivered or given up
+  attempts INTEGER NOT NULL DEFAULT 0,           -- failed attempts to send the event after it
+  failing_since_ms INTEGER,                      -- first failure since the last delivery
+  failure TEXT,                                  -- reason of the last failure
+  delivered_at_ms INTEGER,
+  off_at_ms INTEGER,                             -- time since which nothing is sent; NULL if it is on
+  -- Time of the next attempt, or the end of the lease of the tick that sends; NULL if there is nothing to send, or if it is off.
+  next_at_ms INTEGER,
+  leased INTEGER NOT NULL DEFAULT 0 CHECK (leased IN (0, 1)),
+  CHECK (off_at_ms IS NULL OR next_at_ms IS NULL)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX webhooks_due ON webhooks (next_at_ms) WHERE next_at_ms IS NOT NULL;
+
+CREATE TRIGGER events_announced AFTER INSERT ON events BEGIN
+  UPDATE webhooks SET next_at_ms = new.at_ms WHERE owner = new.owner AND next_at_ms IS NULL AND off_at_ms IS NULL;
 END;

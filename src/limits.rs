@@ -65,6 +65,7 @@ impl Counted {
     pub const OFFER: Self = Self(WRITE, "offer", "offers");
     pub const NAME: Self = Self(WRITE, "name", "changes of this account's name");
     pub const VERDICT: Self = Self(WRITE, "verdict", "verdicts");
+    pub const WEBHOOK: Self = Self(WRITE, "webhook", "changes of this account's webhook");
     pub const DRAFT: Self = Self(WRITE, "draft", "drafts");
     pub const CHALLENGE: Self = Self(AUTH, "challenge", "challenges");
     pub const SIGN_IN: Self = Self(AUTH, "sign-in", "sign-in attempts");

@@ -81,6 +81,17 @@ function offerTable() {
 const send = (method, path, body) =>
   call(path, { method, ...(body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }) });
 
+/** A secret with a button that copies it. @param {string} words @param {string} secret */
+function shownOnce(words, secret) {
+  const template = /** @type {HTMLTemplateElement} */ (required("shown-once"));
+  const shown = /** @type {DocumentFragment} */ (template.content.cloneNode(true));
+  const [code, copy] = [shown.querySelector("code"), shown.querySelector("button")];
+  if (code) code.textContent = secret;
+  copy?.setAttribute("data-copy", secret);
+  shown.prepend(words);
+  return shown;
+}
+
 /** @type {Record<string, (button: HTMLElement) => Promise<string | Node | undefined>>} */
 const actions = {
   limits: async () => {
@@ -103,6 +114,28 @@ const actions = {
       createElement("a", { href: `${required("main").dataset.explorer}${tx}`, textContent: "See the transaction" }),
     );
     return sent;
+  },
+  feed: async () => {
+    const { url } = await (await send("POST", "/me/feed")).json();
+    return shownOnce("The address of your feed: ", url);
+  },
+  unfeed: async () => {
+    await send("DELETE", "/me/feed");
+    return "Revoked. The address shows nothing any more.";
+  },
+  webhook: async () => {
+    const field = /** @type {HTMLInputElement} */ (required("webhook-url"));
+    if (!field.reportValidity()) return undefined;
+    const { secret } = await (await send("PUT", "/me/webhook", { url: field.value })).json();
+    return secret ? shownOnce("The secret that signs your messages: ", secret) : "Saved.";
+  },
+  unhook: async () => {
+    await send("DELETE", "/me/webhook");
+    return "Removed. Nothing is sent any more.";
+  },
+  testhook: async () => {
+    await send("POST", "/me/webhook/test");
+    return "A test message is sent within about a minute. Reload this page to see whether it arrived.";
   },
   revoke: async ({ dataset }) => {
     await send("DELETE", `/me/agents/${dataset.agent}`);
@@ -170,6 +203,7 @@ function listen() {
           again?.focus();
           setStatus("");
           required("status").append(done);
+          offerCopies(required("status"));
         },
       ),
     );

@@ -467,8 +467,8 @@ export async function signed({ name, api }, { transaction, words }) {
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Enables the buttons that copy texts. */
-export function offerCopies() {
-  for (const button of document.querySelectorAll("button.copy")) {
+export function offerCopies(within = /** @type {ParentNode} */ (document)) {
+  for (const button of within.querySelectorAll("button.copy")) {
     const { dataset } = /** @type {HTMLElement} */ (button);
     const words = button.textContent;
     button.removeAttribute("hidden");

@@ -8,6 +8,7 @@ pub mod drafts;
 pub mod edit;
 pub mod events;
 pub mod facilitator;
+pub mod feeds;
 pub mod health;
 pub mod listings;
 pub mod mcp;
@@ -19,11 +20,12 @@ pub mod purchases;
 pub mod status;
 pub mod take_off;
 pub mod unlock;
+pub mod webhooks;
 
 use crate::{openapi, receipts, route::Route};
 
 /// All routes, by resource.
-static ALL: [&[Route]; 21] = [
+static ALL: [&[Route]; 23] = [
     listings::ROUTES,
     edit::ROUTES,
     take_off::ROUTES,
@@ -36,6 +38,8 @@ static ALL: [&[Route]; 21] = [
     me::ROUTES,
     purchase_requests::ROUTES,
     events::ROUTES,
+    feeds::ROUTES,
+    webhooks::ROUTES,
     mcp::ROUTES,
     oauth::ROUTES,
     discovery::ROUTES,

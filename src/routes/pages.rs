@@ -12,11 +12,11 @@ use edge::{
 use market::{
     ListingId,
     catalogue::{self, Filter, take_off},
-    chain_state, event,
+    chain_state, event, feed,
     listing::MAX_CONTENT_BYTES,
     purchase,
     purchase_request::{self, RequestId},
-    receipt,
+    receipt, webhook,
 };
 use pages::{
     POLICY, accept,
@@ -305,13 +305,17 @@ pub async fn account(app: &App, session: Option<Session>) -> Result<Response, Ap
         take_off::taken_off(&me.owner),
         purchase_request::waiting(&me.owner, app.now_ms),
         event::newest(&me.owner, None, NOTICES),
+        feed::since(&me.owner),
+        webhook::read(&me.owner),
     );
-    let (titles, sales, taken_off, waiting, events) = app.database().batch(more).await?;
+    let (titles, sales, taken_off, waiting, events, feed_since, webhook) = app.database().batch(more).await?;
     let account = ::pages::account::Account {
         me,
         balance,
         waiting,
         events: events.into_iter().map(|Both(_, event)| event).collect(),
+        feed_since,
+        webhook,
         titles,
         sales,
         taken_off: taken_off.iter().map(|json| read(json)).collect::<Result<_, _>>()?,

@@ -111,6 +111,12 @@ pub enum ErrorCode {
     UnknownRequest,
     /// The account has no such agent.
     UnknownAgent,
+    /// No feed has this token.
+    UnknownFeed,
+    /// The account has no webhook.
+    NoWebhook,
+    /// The webhook is switched off.
+    WebhookOff,
     // Paying.
     /// A payment is required for the listing.
     PaymentRequired,

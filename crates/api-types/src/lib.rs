@@ -28,6 +28,7 @@ mod oauth;
 mod operator;
 mod purchase;
 mod text;
+mod webhook;
 
 pub use account::*;
 pub use alarm::*;
@@ -39,6 +40,7 @@ pub use oauth::*;
 pub use operator::*;
 pub use purchase::*;
 pub use text::{Millis, OptionalMillis};
+pub use webhook::*;
 
 use cardano::{Network, slots::SlotConfig};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! `surety`: a client of the marketplace for the shell, with its own key.
 //!
 //! ```text
-//! main ──> a command: catalogue, selling, buying, redelivery, acting, account, events, wallet
+//! main ──> a command: catalogue, selling, buying, redelivery, acting, account, events, webhook, wallet
 //!            ├── evidence  a purchase's public facts, for anyone to check
 //!            ├── doctor    probes a deployment with the requests of common clients
 //!            ├── service   the API, which drafts transactions
@@ -32,6 +32,7 @@ mod settling;
 mod tell;
 mod verify;
 mod wallet;
+mod webhook;
 
 use std::{
     fs::File,
@@ -173,6 +174,11 @@ enum Command {
     },
     /// List what happened: sales, deliveries, disputes, refunds, payouts, and questions of agents.
     Events(events::EventsArguments),
+    /// Show the address to which events are sent, or change it.
+    Webhook {
+        #[command(subcommand)]
+        command: Option<webhook::WebhookCommand>,
+    },
     /// Send the Surety balance to the wallet that signed in. About 2 ADA stay for fees.
     Withdraw,
     /// Check which clients and wallets a deployment serves; exit code 1 if some are not served.
@@ -228,6 +234,7 @@ impl Shop {
             Command::Approve { id } => account::answer(self, id, api_types::Answer::Approve),
             Command::Decline { id } => account::answer(self, id, api_types::Answer::Decline),
             Command::Events(arguments) => events::run(self, arguments),
+            Command::Webhook { command } => webhook::run(self, command.as_ref()),
             Command::Withdraw => account::withdraw(self),
             Command::Doctor { url } => doctor::run(url.as_deref().unwrap_or(self.service.base()), &self.tell),
         }

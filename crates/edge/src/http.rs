@@ -141,6 +141,21 @@ impl Head {
     }
 }
 
+/// Sends a request and returns the status of its response. The body is not read, whatever its length.
+///
+/// # Errors
+/// [`CallError::TimedOut`] or [`CallError::Connection`]. If the request writes, it may or may not have taken effect.
+pub async fn head(request: Request, time: Duration) -> Result<Head, CallError> {
+    within(time, async |signal| {
+        let mut response =
+            Fetch::Request(request).send_with_signal(&signal).await.map_err(|_| CallError::Connection)?;
+        // A stream that is dropped is cancelled, which frees the connection.
+        drop(response.stream());
+        Ok(Head::of(&response))
+    })
+    .await
+}
+
 /// Sends a request and passes the body of a 200 response to `take` in chunks as it arrives, until `take` returns
 /// `false`.
 ///

@@ -44,6 +44,11 @@ pub fn newest(owner: &str, before: Option<u64>, most: u32) -> Read<Vec<Both<Posi
     sql::read!(events(which), owner, before, most)
 }
 
+/// Builds the query that reads an owner's events above the position `after`, oldest first, at most `most`.
+pub fn after(owner: &str, after: u64, most: u32) -> Read<Vec<Both<Position, Event>>> {
+    sql::read!(events("e.owner = ?1 AND e.seq > ?2 ORDER BY e.seq LIMIT ?3"), owner, after, most)
+}
+
 /// Reads a page of an owner's events.
 ///
 /// # Errors

@@ -38,6 +38,7 @@ mod trigger_sums;
 mod unreadable_content;
 mod unseen_payments;
 mod watcher;
+mod webhooks;
 mod wire;
 
 #[test]

@@ -1,6 +1,6 @@
 //! `/me`: the sign-in form, or the owner's account with Surety balance, purchases, sales, limits and agents.
 
-use api_types::{AgentRules, Event, Limits, MAX_REPUTATION, Me};
+use api_types::{AgentRules, Event, Limits, MAX_REPUTATION, Me, Webhook};
 use cardano::Lovelace;
 use market::{
     account::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA},
@@ -47,6 +47,10 @@ pub struct Account {
     pub waiting: Vec<PurchaseRequest>,
     /// The newest events, newest first, at most [`NOTICES`].
     pub events: Vec<Event>,
+    /// Time at which the address of the private feed was made, POSIX ms; `None` if there is none.
+    pub feed_since: Option<u64>,
+    /// The webhook, if there is one.
+    pub webhook: Option<Webhook>,
     /// Titles of the purchased listings.
     pub titles: Vec<Title>,
     /// Listings that the owner has taken off sale.
@@ -101,6 +105,7 @@ pub fn page(account: &Account, now: u64) -> String {
             (account.selling())
             (account.agents(now))
             (account.notices())
+            (notices::shown_once())
         }
     })
 }

@@ -1,5 +1,7 @@
-//! `/feed.xml`: the newest listings, of all sellers or of one, as an Atom feed (RFC 4287).
+//! Atom feeds (RFC 4287): the newest listings, of all sellers or of one (`/feed.xml`), and an owner's events
+//! (`/me/feed.xml`).
 
+use api_types::Event;
 use maud::{PreEscaped, html};
 
 use crate::{format::stamp, view::Listing};
@@ -42,6 +44,34 @@ fn author(listing: &Listing) -> String {
     listing.seller_name.as_ref().map_or_else(|| address.to_string(), |name| format!("{} ({address})", readable(name)))
 }
 
+/// Renders the private feed of an owner's events. Its address is a secret, so the document does not contain it.
+#[must_use]
+pub fn events(origin: &str, owner: &str, events: &[Event]) -> String {
+    let own = format!("{origin}/me/events");
+    let updated = events.iter().map(|event| event.at).max().unwrap_or_default();
+    let feed = html! {
+        (PreEscaped("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"))
+        feed xmlns="http://www.w3.org/2005/Atom" {
+            title { "Notices of your account on Surety" }
+            id { (own) "#" (owner) }
+            updated { (stamp(updated)) }
+            author { name { "Surety" } }
+            link href={ (origin) "/me" } {}
+            @for event in events {
+                @let undone = if event.undone_by.is_some() { "Undone: " } else { "" };
+                entry {
+                    title { (undone) (readable(&event.words())) }
+                    id { (own) "#" (event.id) }
+                    link href={ (origin) (event.path()) } {}
+                    updated { (stamp(event.at)) }
+                    summary { (event.kind.name()) }
+                }
+            }
+        }
+    };
+    feed.into_string()
+}
+
 /// Removes characters that XML 1.0 does not allow.
 fn readable(text: &str) -> String {
     let holds = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}'));
@@ -70,5 +100,21 @@ mod tests {
             xml.contains("<name>&lt;Ada&gt; (addr_test1vpu5vlrf4xkxv2qpwngf6cjhtw542ayty80v8dyr49rf5eg57c2qv)</name>")
         );
         assert_eq!(atom("https://shop.example", Some("addr_test1"), &[]).matches("<entry>").count(), 0);
+    }
+
+    #[test]
+    fn a_private_feed_escapes_texts_of_others_and_says_what_was_undone() {
+        let event = |id: &str, undone_by: Option<&str>| -> Event {
+            serde_json::from_value(json!({
+                "id": id, "type": "sale", "at": "1655769600000", "role": "seller", "listingId": "lst_1",
+                "title": "</title><script>&\u{ffff}", "amountLovelace": "2500000", "undoneBy": undone_by,
+            }))
+            .unwrap()
+        };
+        let xml = events("https://shop.example", "addr_test1", &[event("evt_2", None), event("evt_1", Some("evt_3"))]);
+        assert!(xml.contains("<title>Sold: &lt;/title&gt;&lt;script&gt;&amp;. Your share: 2.5 tADA</title>"), "{xml}");
+        assert_eq!(xml.matches("<title>Undone: Sold").count(), 1);
+        assert_eq!(xml.matches("<entry>").count(), 2);
+        assert!(xml.contains("<id>https://shop.example/me/events#evt_2</id>"));
     }
 }

@@ -5,6 +5,7 @@ mod keys;
 mod notify;
 mod number;
 mod settings;
+mod webhooks;
 
 use std::time::Duration;
 
@@ -25,11 +26,12 @@ use edge::{
     serve::{Request, Response},
 };
 use keys::PlatformKeys;
-use market::{network::UNKNOWN, watch::Keys as _};
 use market::{
+    chain_state::Lead,
     status::{self, TickOutcome, note_tick},
     watch::{Report, Watch, number::begin},
 };
+use market::{network::UNKNOWN, watch::Keys as _};
 use settings::WatcherSettings;
 use sql::{Database, One};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -91,12 +93,15 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     let settings = WatcherSettings::of(env);
     let usage = Usage::new(settings.as_ref().map_or(0, |settings| settings.calls_per_tick), reads);
     let line = Line::begin("tick", now, usage.clone());
-    let ticked = match settings {
-        Ok(settings) => run(env, &settings, &usage, &line, now).await,
-        Err(error) => Err(error.into()),
+    let ticked = match &settings {
+        Ok(settings) => run(env, settings, &usage, &line, now).await,
+        Err(error) => Err(error.clone().into()),
     };
     conclude(env, &usage, &ticked, now).await;
     metrics(&ticked, &usage, now).write(env);
+    if let Ok(settings) = &settings {
+        send_events(env, settings, &usage, &line).await;
+    }
     match ticked {
         Ok(Ticked { report, .. }) => {
             line.note_object(&serde_json::json!(report).to_string());
@@ -135,6 +140,25 @@ async fn conclude(env: &Env, usage: &Usage, ticked: &Result<Ticked, Fault>, now:
     let noted = database.execute(note_tick(outcome.clone(), wallets, usage.calls(), now)).await;
     let record = noted.inspect_err(|error| edge::log::fault(error)).ok().map(|One(record)| record);
     notify::notify(&edge::settings::of(env), &database, &outcome, record, now).await;
+}
+
+/// Sends events to owners' webhooks, even if the tick failed. A failure is logged, and the next tick tries again.
+async fn send_events(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line) {
+    let keys = match settings::keys(env) {
+        Ok(keys) => keys,
+        Err(error) => return edge::log::fault(&error),
+    };
+    let database = D1::new(env, "DB", usage.clone());
+    let on_local_ledger = settings.lead == Lead::LocalLedger;
+    let sender = webhooks::Sender { database: &database, keys: &keys, on_local_ledger, usage };
+    match sender.send().await {
+        Ok(sent) => {
+            if let Some(words) = sent.words() {
+                line.note("webhooks", &words);
+            }
+        }
+        Err(error) => edge::log::fault(&error),
+    }
 }
 
 /// The result of a complete tick.

@@ -3,6 +3,7 @@
 //!
 //! Source: draft-ietf-oauth-client-id-metadata-document-00, sections 3 and 6; MCP 2026-07-28, security considerations.
 
+use market::public_host::is_public_name;
 use serde::{Deserialize, Serialize};
 use sql::{Database, DatabaseError, Write};
 use url::{Host, Url};
@@ -24,25 +25,6 @@ const MAX_FRESH_MS: u64 = 60 * 60 * 1_000;
 /// Maximum number of cached documents. Strangers may publish any number; once the cache is full, other documents are
 /// fetched for each use.
 const MAX_KEPT: u32 = 500;
-
-/// Domain suffixes of hosts that are private or local to a network, however they resolve (RFC 6761, 6762, 8375, 7686
-/// and common practice).
-const PRIVATE_SUFFIXES: [&str; 14] = [
-    "localhost",
-    "localdomain",
-    "local",
-    "internal",
-    "intranet",
-    "private",
-    "corp",
-    "home",
-    "lan",
-    "arpa",
-    "test",
-    "invalid",
-    "example",
-    "onion",
-];
 
 /// A URL that the service may fetch. The scheme is https, the host name is public, and there is a path, but no user
 /// information, port or fragment.
@@ -98,12 +80,6 @@ impl DocumentUrl {
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
-}
-
-fn is_public_name(host: &str) -> bool {
-    // A trailing dot would be another spelling of the same name.
-    let last = host.rsplit('.').next().unwrap_or_default();
-    host.contains('.') && !last.is_empty() && !PRIVATE_SUFFIXES.contains(&last)
 }
 
 impl TryFrom<String> for DocumentUrl {

@@ -1,0 +1,2 @@
+// The stock library for receivers of Standard Webhooks.
+export { Webhook } from "standardwebhooks";
