@@ -37,6 +37,7 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_by_purpose ON outbox (purpose);
 CREATE INDEX outbox_open ON outbox (kind, valid_until_slot) WHERE phase = 'open';
 CREATE INDEX outbox_over ON outbox (kind, valid_until_slot) WHERE phase = 'given_up';
+CREATE INDEX outbox_settlements ON outbox (valid_until_slot) WHERE kind = 'settlement';
 CREATE INDEX outbox_by_wallet ON outbox (wallet, created_at_ms) WHERE wallet IS NOT NULL;
 CREATE INDEX outbox_not_included ON outbox (wallet) WHERE wallet IS NOT NULL AND state <> 'included';
 CREATE INDEX outbox_by_height ON outbox (block_height) WHERE state = 'included';

@@ -144,9 +144,10 @@ impl<D: Database, C: Chain, V: VerifyEd25519, Z: Sleep> Facilitator<'_, D, C, V,
         {
             return Ok(Settlement::Refused(reason));
         }
+        let trust = if is_new { Trust::Submitter } else { Trust::Unproven };
         let polls = PollPolicy { sleep: self.sleep, schedule: self.schedule, at_once: !is_new };
         let WaitOutcome { status, rest, .. } =
-            outbox.wait_for_block(entry, &polls, Trust::Unproven, self.now, |_| None::<Write>).await?;
+            outbox.wait_for_block(entry, &polls, trust, self.now, |_| None::<Write>).await?;
         Ok(match status {
             TxStatus::Included(_) => self.wait_for_depth(entry, policy, rest).await,
             TxStatus::Pending { submitted } => Settlement::Pending(submitted.then_some(SettlementEvidence::Mempool)),

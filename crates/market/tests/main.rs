@@ -30,6 +30,7 @@ mod request_commitments;
 mod restored;
 mod rollbacks_at_random;
 mod same_buyer;
+mod settlements;
 mod sign_in;
 mod spending;
 mod support;

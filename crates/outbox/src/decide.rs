@@ -2,7 +2,7 @@
 
 use cardano::{chain::Inclusion, slots::Millis};
 
-use crate::entry::{Entry, EntryState, Provenance};
+use crate::entry::{Entry, EntryState, Kind, Provenance};
 
 /// Milliseconds to wait for the answer to a submission before the same bytes are submitted again.
 pub const RESEND_UNANSWERED_MS: Millis = 5_000;
@@ -45,6 +45,9 @@ pub enum ChainObservation {
 pub enum Trust {
     /// There is no proof that the request comes from the payer, or there is no request because the watcher polls.
     Unproven,
+    /// The request that made the only submission and got no answer to it, so that no other request can record one. It
+    /// does not prove that the payer sent it.
+    Submitter,
     /// The request comes from the payer, as proven by a signature over the request, by a request commitment, or by a
     /// session of the paying account.
     Payer,
@@ -84,13 +87,9 @@ pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: 
             Decision::Wait
         }
         (ChainObservation::InBlock(block), EntryState::Included) if block.valid => Decision::Reanchor(*block),
-        // The request that submitted it may be about to record the answer.
+        (ChainObservation::InBlock(_), EntryState::Claimed) if awaits_answer(entry, trust, now) => Decision::Wait,
         (ChainObservation::InBlock(_), EntryState::Claimed) if needs_payer(entry, trust) => {
-            if now < entry.attempted_at_ms.saturating_add(ANSWER_RECORDED_MS) {
-                Decision::Wait
-            } else {
-                Decision::Refuse(NOT_OUR_SUBMISSION.into())
-            }
+            Decision::Refuse(NOT_OUR_SUBMISSION.into())
         }
         (ChainObservation::InBlock(block), _) if block.valid => Decision::Include(*block),
         (ChainObservation::InBlock(_), EntryState::Included) => Decision::Unconfirm,
@@ -116,11 +115,33 @@ pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: 
     }
 }
 
-/// Returns `true` if only the payer may say which listing this transaction pays for. A plain payment does not name its
-/// listing, so somebody could present a copy of it for another listing. A payment into the escrow names its listing in
-/// the signed terms.
+/// Returns whether only the payer can say what this transaction pays for. A plain payment does not name its listing, so
+/// somebody could claim a copy of it for another listing. A lock names its listing in the signed terms.
+///
+/// A payer of another server has no way to sign, and would have lost the money if a lost answer ended the settlement. A
+/// settlement that may have reached a node therefore counts for the requirements with which it was recorded, because it
+/// was in no block then. One that certainly reached none was submitted by somebody else.
 fn needs_payer(entry: &Entry, trust: Trust) -> bool {
-    entry.provenance == Provenance::Unknown && trust == Trust::Unproven && !entry.kind.names_its_listing()
+    let depends = match entry.kind {
+        Kind::Payment => true,
+        Kind::Settlement => entry.attempts == 0,
+        _ => false,
+    };
+    depends && entry.provenance == Provenance::Unknown && trust != Trust::Payer
+}
+
+/// Returns whether the request that submitted the transaction may be about to record the node's answer, which would tell
+/// whether others had submitted it before. After several attempts, no answer tells this of a settlement.
+fn awaits_answer(entry: &Entry, trust: Trust, now: Millis) -> bool {
+    let matters = match entry.kind {
+        Kind::Payment => true,
+        Kind::Settlement => entry.is_only_attempt(),
+        _ => false,
+    };
+    matters
+        && entry.provenance == Provenance::Unknown
+        && trust == Trust::Unproven
+        && now < entry.attempted_at_ms.saturating_add(ANSWER_RECORDED_MS)
 }
 
 fn unconfirmed(entry: &Entry, tip_slot: Option<u64>, trust: Trust, now: Millis) -> Decision {
@@ -135,7 +156,6 @@ fn unconfirmed(entry: &Entry, tip_slot: Option<u64>, trust: Trust, now: Millis) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Kind;
     use EntryState::{Claimed, Expired, Included, Refused, Submitted};
     use cardano::TxHash;
 
@@ -237,6 +257,23 @@ mod tests {
         assert_eq!(decide(&accepted, &found, Trust::Unproven, AT), include);
         let signed = Entry { provenance: Provenance::Foreign, ..unanswered(Kind::Payment) };
         assert_eq!(decide(&signed, &found, Trust::Unproven, AT), include, "its payer signed the claim");
+    }
+
+    #[test]
+    fn an_unanswered_settlement_in_a_block_counts_once_no_answer_can_come() {
+        let found = ChainObservation::InBlock(block(2, true));
+        let expired = ChainObservation::InNoBlock { tip_slot: Some(END + EXPIRY_GRACE_SLOTS) };
+        let include = Decision::Include(block(2, true));
+        let once = Entry { provenance: Provenance::Unknown, ..entry(Kind::Settlement, Claimed) };
+        assert_eq!(decide(&once, &found, Trust::Unproven, AT + ANSWER_RECORDED_MS - 1), Decision::Wait);
+        assert_eq!(decide(&once, &found, Trust::Unproven, AT + ANSWER_RECORDED_MS), include);
+        assert_eq!(decide(&once, &found, Trust::Submitter, AT), include, "its answer was lost");
+        assert_eq!(decide(&once, &expired, Trust::Unproven, AT), Decision::Expire);
+        let unsent = Entry { attempts: 0, ..once.clone() };
+        let refused = decide(&unsent, &found, Trust::Submitter, AT);
+        assert!(matches!(refused, Decision::Refuse(_)), "somebody else submitted it");
+        let twice = Entry { attempts: 2, ..once };
+        assert_eq!(decide(&twice, &found, Trust::Unproven, AT), include, "a rejection would prove nothing");
     }
 
     #[test]

@@ -114,11 +114,12 @@ pub fn recheck(above: u64, up_to: u64) -> Write {
     )
 }
 
-/// Builds the query for at most `most` entries in these blocks that [`recheck`] has marked.
+/// Builds the query for at most `most` entries in these blocks that [`recheck`] has marked. Settlements for other
+/// servers come last.
 pub fn to_recheck(blocks: &[TxHash], most: u32) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \
-         ORDER BY block_height LIMIT {most}",
+         ORDER BY kind = 'settlement', block_height LIMIT {most}",
         serde_json::json!(blocks).to_string()
     )
 }
@@ -176,10 +177,12 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Write<Option<Entry>> 
 }
 
 /// Builds the statement that marks external payments as refused or expired, if their validity ended long ago. They are
-/// not looked up on the chain. `which` is an SQL query for their transaction ids, with `over_since` as `?1`.
+/// not looked up on the chain. Payments whose payer may still sign for them are marked as refused. `which` is an SQL
+/// query for their transaction ids, with `over_since` as `?1`.
 pub fn give_up(which: &str, over_since: u64) -> Write {
     sql::write!(
-        "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \
+        "UPDATE outbox SET \
+           state = iif(state = 'claimed' AND provenance = 'unknown' AND kind <> 'settlement', 'refused', 'expired'), \
            provenance = iif(provenance = 'unknown', 'foreign', provenance), \
            reason = 'no block had it in time', cbor = '' \
          WHERE wallet IS NULL AND phase = 'open' AND tx_id IN ({which})",

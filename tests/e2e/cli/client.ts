@@ -17,7 +17,7 @@ export interface Ran {
 
 export interface Running {
   readonly ended: Promise<Ran>;
-  /** Resolves when its progress has such words, to them. */
+  /** Resolves when its output or its progress has such words, to them. */
   says(words: RegExp): Promise<RegExpExecArray>;
   kill(): void;
   /** Ctrl-C. */
@@ -69,6 +69,7 @@ export function start(command: string, args: readonly string[], env: Record<stri
   const heard = new Set<() => void>();
   child.stdout.setEncoding("utf8").on("data", (piece: string) => {
     out += piece;
+    for (const listen of heard) listen();
   });
   child.stderr.setEncoding("utf8").on("data", (piece: string) => {
     err += piece;
@@ -77,10 +78,11 @@ export function start(command: string, args: readonly string[], env: Record<stri
   const ended = new Promise<Ran>((resolve, reject) => {
     child.on("error", reject).on("close", (status) => resolve({ status, out, err }));
   });
+  const spoken = (words: RegExp) => words.exec(err) ?? words.exec(out);
   const said = (words: RegExp) =>
     new Promise<RegExpExecArray>((resolve) => {
       const listen = () => {
-        const found = words.exec(err);
+        const found = spoken(words);
         if (found) resolve(found);
       };
       heard.add(listen);
@@ -88,7 +90,7 @@ export function start(command: string, args: readonly string[], env: Record<stri
     });
   const says = async (words: RegExp) => {
     const over = ended.then(() => {
-      const found = words.exec(err);
+      const found = spoken(words);
       if (!found) throw new Error(`it ended without saying ${words}: ${err}`);
       return found;
     });

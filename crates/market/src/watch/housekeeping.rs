@@ -23,14 +23,13 @@ const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 /// includes it after all.
 const FAILED_SLOTS: u64 = 30 * DAY_SLOTS;
 
+/// Number of slots for which a settlement for another server stays stored after the end of the transaction's validity.
+/// After that its transaction is refused without the record, because it has expired, or because a block has it.
+const SETTLEMENT_SLOTS: u64 = 30 * DAY_SLOTS;
+
 /// SQL condition that holds for payments and locks without a purchase. Queries must also exclude those that blocks
 /// included without our submission, because their payers may still sign for them.
 const PAYMENTS: &str = "kind IN ('payment', 'lock') AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
-
-/// SQL query for external instant payments that expired long ago and were never looked up, because there were too many.
-/// If a block includes one of them, a request of its payer finds it.
-const LONG_EXPIRED_PAYMENTS: &str = "SELECT tx_id FROM outbox WHERE kind = 'payment' AND phase = 'open' \
-    AND wallet IS NULL AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT 5000";
 
 /// SQL condition that holds for actions on escrows. Once such an action has ended, its entry can be deleted, because
 /// the chain shows the action's effects.
@@ -53,13 +52,15 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 }
 
 fn statements(now: Millis, tip: &Tip) -> Vec<Write> {
-    let mut statements = vec![give_up(LONG_EXPIRED_PAYMENTS, tip.slot.saturating_sub(MAX_LAG_MS / 1_000))];
+    let long_ago = tip.slot.saturating_sub(MAX_LAG_MS / 1_000);
+    let mut statements = vec![give_up_expired("payment", long_ago), give_up_expired("settlement", long_ago)];
     statements.extend(agents(now));
     statements.extend([
         remove_entries(
             &format!("reason IS NOT '{NOT_OUR_SUBMISSION}' AND {PAYMENTS}"),
             tip.slot.saturating_sub(FAILED_SLOTS),
         ),
+        remove_settlements(tip.slot.saturating_sub(SETTLEMENT_SLOTS)),
         remove_entries(ACTIONS, tip.slot.saturating_sub(DAY_SLOTS)),
         sql::write!(
             "DELETE FROM payment_identifiers WHERE (listing_id, identifier) IN (SELECT listing_id, identifier \
@@ -78,12 +79,35 @@ fn statements(now: Millis, tip: &Tip) -> Vec<Write> {
     statements
 }
 
+/// Builds the statement that gives up external transactions of a kind whose validity ended before the slot `before`,
+/// without looking them up, because there were more than the ticks could look up. If a block includes one, a request of
+/// its payer or of the other server finds it.
+fn give_up_expired(kind: &str, before: u64) -> Write {
+    let which = format!(
+        "SELECT tx_id FROM outbox WHERE kind = '{kind}' AND phase = 'open' \
+         AND wallet IS NULL AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT {MAX_ROWS}"
+    );
+    give_up(&which, before)
+}
+
 /// Builds the statement that deletes outbox entries whose validity ended before the slot `before`, and the rows that
 /// refer to them. `which` is an SQL condition for the entries.
 fn remove_entries(which: &str, before: u64) -> Write {
     sql::write!(
         "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE phase = 'given_up' \
          AND valid_until_slot < ?1 AND {which} ORDER BY valid_until_slot LIMIT {MAX_ROWS})",
+        before
+    )
+}
+
+/// Builds the statement that deletes ended settlements for other servers, whose validity ended before the slot `before`.
+/// Those whose inputs are still reserved stay until a later tick.
+fn remove_settlements(before: u64) -> Write {
+    sql::write!(
+        "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox INDEXED BY outbox_settlements WHERE kind = 'settlement' \
+         AND valid_until_slot < ?1 AND phase <> 'open' \
+         AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_id = outbox.tx_id) \
+         ORDER BY valid_until_slot LIMIT {MAX_ROWS})",
         before
     )
 }

@@ -150,11 +150,12 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Builds the query that reads the lowest blocks whose entries are to be checked again.
+/// Builds the query that reads the lowest blocks whose entries are to be checked again. Blocks with only settlements for
+/// other servers come last.
 pub(super) fn blocks_to_recheck() -> Read<Vec<SeenBlock>> {
     sql::read!(
         "SELECT block_height AS height, block_hash AS hash FROM outbox WHERE recheck = 1 \
-         GROUP BY block_height, block_hash ORDER BY block_height LIMIT {MAX_BLOCKS}"
+         GROUP BY block_height, block_hash ORDER BY min(kind = 'settlement'), block_height LIMIT {MAX_BLOCKS}"
     )
 }
 

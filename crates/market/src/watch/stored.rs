@@ -24,6 +24,8 @@ const MAX_ACTIONS: u32 = 12;
 const MAX_LOCKS: u32 = 16;
 const MAX_PAYMENTS: u32 = 4;
 const MAX_WITHDRAWALS: u32 = 2;
+/// Maximum number of open settlements for other servers that are checked per tick, after the shop's own transactions.
+const MAX_SETTLEMENTS: u32 = 4;
 /// Position within a block that is higher than that of any transaction.
 const END_OF_BLOCK: i64 = 1_000_000;
 
@@ -68,7 +70,7 @@ pub(super) struct Stored {
     pub has_unread_wallets: bool,
     /// Outbox entries of open actions on escrows.
     pub actions: Vec<Entry>,
-    /// Outbox entries of open payments, locks and withdrawals.
+    /// Outbox entries of open payments, locks and withdrawals, and after these of settlements for other servers.
     pub open: Vec<Entry>,
 }
 
@@ -94,12 +96,14 @@ impl Stored {
                 &[Kind::Result, Kind::Collect, Kind::Refund, Kind::Dispute, Kind::Release, Kind::Payout, Kind::Split],
                 MAX_ACTIONS,
             ),
-            open_of_kinds(&[Kind::Lock], MAX_LOCKS),
-            open_of_kinds(&[Kind::Payment, Kind::Settlement], MAX_PAYMENTS),
-            open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),
+            vec![
+                open_of_kinds(&[Kind::Lock], MAX_LOCKS),
+                open_of_kinds(&[Kind::Payment], MAX_PAYMENTS),
+                open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),
+                open_of_kinds(&[Kind::Settlement], MAX_SETTLEMENTS),
+            ],
         );
-        let (One(progress), newest, unread, unread_wallets, actions, locks, payments, withdrawals) =
-            database.batch(statements).await?;
+        let (One(progress), newest, unread, unread_wallets, actions, open) = database.batch(statements).await?;
         let Progress { rollbacks, height, position } = progress;
         Ok(Self {
             rollbacks,
@@ -109,7 +113,7 @@ impl Stored {
             unread,
             has_unread_wallets: unread_wallets.is_some(),
             actions,
-            open: [locks, payments, withdrawals].concat(),
+            open: open.concat(),
         })
     }
 
