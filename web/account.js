@@ -166,7 +166,7 @@ const actions = {
   },
   name: async () => {
     const field = /** @type {HTMLInputElement} */ (required("seller-name"));
-    const { sellerName } = await (await send("PUT", "/me/seller-name", { sellerName: field.value })).json();
+    const { sellerName } = await (await send("PUT", "/me/seller-name", { sellerName: field.value || null })).json();
     return sellerName ? "Name changed." : "Name removed.";
   },
   leave: async ({ dataset }) => {

@@ -172,7 +172,7 @@ pub struct Me {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewSellerName {
-    /// New name, one line of visible characters. Absent or empty: the name is removed.
+    /// New name, one line of visible characters. Absent: the name is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = MAX_SELLER_NAME)))]
     pub seller_name: Option<String>,

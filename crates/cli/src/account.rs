@@ -163,7 +163,7 @@ pub fn limits(shop: &Shop, arguments: &LimitsArguments) -> Result<(), Failure> {
 
 /// Sets or removes the account's display name as a seller.
 pub fn set_name(shop: &Shop, name: &str) -> Result<(), Failure> {
-    let new = NewSellerName { seller_name: Some(name.to_owned()) };
+    let new = NewSellerName { seller_name: Some(name.to_owned()).filter(|name| !name.is_empty()) };
     let set: SellerNameSet = ask(shop, "PUT", "/me/seller-name", Some(&json!(new)))?.json()?;
     let words = set.seller_name.as_deref().map_or_else(|| "no name is shown".to_owned(), plain);
     shop.tell.result(&json!(set), &words)
