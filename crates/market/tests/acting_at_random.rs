@@ -42,18 +42,69 @@ enum Ev {
     Both(u8, bool),
     /// The API posts the result of a lock, and may be killed after this many writes.
     Post(usize, u32),
-    /// The buyer of a lock repeats the request, which may be killed after this many writes. The coins decide whether
-    /// the provider shows the lock, whether blocks and ticks come meanwhile, and whether the request waits for a
-    /// further block.
-    Return(usize, u32, u8),
+    /// The buyer of a lock repeats the request.
+    Return(usize, Repeat),
     Hold(usize),
     Lag,
     CatchUp,
     Forget(u64),
-    /// The calls of a tick are answered by two nodes on different forks, as the coins decide.
-    Fork(u8, u64, u64, bool),
+    /// The calls of a tick are answered by two nodes on different forks.
+    Fork(Fork),
     /// A lock that a node had before this service.
     Public(u8),
+}
+
+/// A fork of the chain, and the node that answers each call.
+#[derive(Clone, Copy, Debug)]
+struct Fork {
+    /// Number of blocks by which the nodes differ.
+    depth: u8,
+    /// Whether each transaction of the removed blocks waits for a block again, one bit each.
+    returned: u64,
+    /// Whether the other node answers, one bit for each call.
+    other_answers: u64,
+    /// Whether the buyer of a sale acts on the remaining chain.
+    buyer_acts: bool,
+    /// Whether the remaining chain is one block longer than the other.
+    is_longer: bool,
+}
+
+/// A repeated request of a buyer, and what happens meanwhile.
+#[derive(Clone, Copy, Debug)]
+struct Repeat {
+    /// Number of writes after which the request is killed.
+    writes: u32,
+    /// Whether the provider does not show the lock.
+    is_unseen: bool,
+    /// Whether a block is made while the request waits.
+    mines: bool,
+    /// Whether a tick runs while the request waits.
+    ticks: bool,
+    /// Number of newer blocks that the request requires.
+    confirmations: u64,
+}
+
+fn fork() -> impl Strategy<Value = Fork> {
+    (1..3u8, any::<[u64; 2]>(), any::<[bool; 2]>()).prop_map(
+        |(depth, [returned, other_answers], [buyer_acts, is_longer])| Fork {
+            depth,
+            returned,
+            other_answers,
+            buyer_acts,
+            is_longer,
+        },
+    )
+}
+
+fn repeat() -> impl Strategy<Value = Repeat> {
+    let writes = prop_oneof![2 => Just(u32::MAX), 1 => 0..12u32];
+    (writes, any::<[bool; 3]>(), 0..2u64).prop_map(|(writes, [is_unseen, mines, ticks], confirmations)| Repeat {
+        writes,
+        is_unseen,
+        mines,
+        ticks,
+        confirmations,
+    })
 }
 
 fn ev() -> impl Strategy<Value = Ev> {
@@ -69,12 +120,12 @@ fn ev() -> impl Strategy<Value = Ev> {
         2 => (Just(u32::MAX), 1..25u32).prop_map(|(w, c)| Ev::Tick(w, c)),
         6 => (0..6u8, any::<bool>()).prop_map(|(a, b)| Ev::Both(a, b)),
         6 => (any::<usize>(), prop_oneof![2 => Just(u32::MAX), 1 => 0..6u32]).prop_map(|(e, w)| Ev::Post(e, w)),
-        6 => (any::<usize>(), prop_oneof![2 => Just(u32::MAX), 1 => 0..12u32], 0..16u8).prop_map(|(e, w, c)| Ev::Return(e, w, c)),
+        6 => (any::<usize>(), repeat()).prop_map(|(e, r)| Ev::Return(e, r)),
         4 => any::<usize>().prop_map(Ev::Hold),
         1 => Just(Ev::Lag),
         2 => Just(Ev::CatchUp),
         1 => any::<u64>().prop_map(Ev::Forget),
-        5 => (1..3u8, any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(d, a, b, p)| Ev::Fork(d, a, b, p)),
+        5 => fork().prop_map(Ev::Fork),
         2 => (16..20u8).prop_map(Ev::Public),
     ]
 }
@@ -103,29 +154,29 @@ fn nth_lock(sales: &Sales, at: usize) -> Option<TxHash> {
     at.checked_rem(ids.len()).map(|at| ids[at])
 }
 
-fn returns(sales: &Sales, lock: &TxHash, writes: u32, coins: u8) {
+fn returns(sales: &Sales, lock: &TxHash, repeat: Repeat) {
     let of = |column: &str| one(&sales.db, &format!("SELECT {column} FROM payments WHERE tx_id = '{lock}'"));
     let (listing, buyer): (ListingId, KeyHash) = (of("listing_id").parse().unwrap(), of("payer_key").parse().unwrap());
     let terms = block(sales.db.fetch(catalogue::terms(&listing))).unwrap().unwrap();
     let waits = || {
-        if coins & 2 == 2 {
+        if repeat.mines {
             sales.ledger.mine();
         }
-        if coins & 4 == 4 {
+        if repeat.ticks {
             tick(sales, &sales.db);
         }
     };
-    if coins & 1 == 1 {
+    if repeat.is_unseen {
         sales.ledger.unseen.borrow_mut().insert(*lock);
     }
     sales.ledger.calls.set(0);
-    let dying = Dying(&sales.db, Cell::new(writes));
+    let dying = Dying(&sales.db, Cell::new(repeat.writes));
     let contents = InDatabase(&sales.db);
     let sleeps = Meanwhile(&waits);
     let request = Checkout {
         seller: Some(Seller { deployment: &sales.deployment, key: &sales.platform.seller }),
         schedule: &[500, 500, 500],
-        confirmations: u64::from(coins >> 3 & 1),
+        confirmations: repeat.confirmations,
         ..checkout(&dying, &sales.ledger, &sleeps, &contents, &[], sales.now())
     };
     if let Ok(Some(given)) = block(request.redeliver(&terms, &[buyer])) {
@@ -147,7 +198,7 @@ const AT: [&str; 6] = [
     "UPDATE chain_reading",
     "INSERT INTO chain_blocks",
     "INSERT INTO escrow_steps",
-    "SELECT json_object('purchase'",
+    "SELECT e.purchase_id AS purchase, e.utxo",
 ];
 
 fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
@@ -214,18 +265,18 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
                 tick(sales, &sales.db);
             };
             if after {
-                tick(sales, &Interrupted::after(&sales.db, at, what));
+                tick(sales, &Interrupted::after(&sales.db, at, what).may_miss());
             } else {
-                tick(sales, &Interrupted::before(&sales.db, at, what));
+                tick(sales, &Interrupted::before(&sales.db, at, what).may_miss());
             }
         }
         Ev::Post(at, writes) => {
             let Some(lock) = nth_lock(sales, at) else { return };
             drop(sales.post_on(&Dying(&sales.db, Cell::new(writes)), &lock));
         }
-        Ev::Return(at, writes, coins) => {
+        Ev::Return(at, repeat) => {
             if let Some(lock) = nth_lock(sales, at) {
-                returns(sales, &lock, writes, coins);
+                returns(sales, &lock, repeat);
             }
         }
         // Valid only in the slot after the newest block, which is over.
@@ -247,18 +298,17 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
             sales.ledger.catch_up();
             *lag = None
         }
-        Ev::Fork(depth, coins, calls, ahead) => {
+        Ev::Fork(Fork { depth, returned, other_answers, buyer_acts, is_longer }) => {
             if lag.is_some() || sales.ledger.blocks.borrow().len() < 8 {
                 return;
             }
             let theirs = sales.ledger.blocks.borrow().clone();
-            sales.ledger.roll_back(depth.into(), coins);
-            // The buyer's own step may be in the remaining blocks.
-            if calls & 2 == 2 {
+            sales.ledger.roll_back(depth.into(), returned);
+            if buyer_acts {
                 happens(sales, &Ev::Buyer(0, true), lag, sold);
             }
-            (0..depth + u8::from(ahead)).for_each(|_| sales.ledger.mine());
-            sales.ledger.beside(theirs, calls);
+            (0..depth + u8::from(is_longer)).for_each(|_| sales.ledger.mine());
+            sales.ledger.beside(theirs, other_answers);
             tick(sales, &sales.db);
             sales.ledger.agree();
         }

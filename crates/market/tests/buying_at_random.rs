@@ -269,7 +269,7 @@ impl World {
             "UPDATE outbox SET state",
             "UPDATE outbox SET attempts",
             "UPDATE outbox SET state = 'included'",
-            "SELECT json_object('tx'",
+            "SELECT outbox.tx_id, outbox.kind",
         ];
         match *event {
             Ev::Buy(listing, how, mines) => {
@@ -287,7 +287,7 @@ impl World {
                     }
                     self.provider.submit_outcome.set(submit_outcome(how))
                 };
-                self.buy_on(&Interrupted::before(&self.db, AT[usize::from(at)], beside), a, false)
+                self.buy_on(&Interrupted::before(&self.db, AT[usize::from(at)], beside).may_miss(), a, false)
             }
             Ev::Withdraw(how) => {
                 self.provider.submit_outcome.set(submit_outcome(how));

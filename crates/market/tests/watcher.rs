@@ -636,7 +636,7 @@ fn a_tick_begun_before_a_rollback_does_not_hide_another_ticks_reading() {
         sales.ledger.mine();
         sales.ledger.mine();
     };
-    sales.tick_on(&Interrupted::after(&sales.db, "SELECT json_object('rollbacks', rollbacks", meanwhile));
+    sales.tick_on(&Interrupted::after(&sales.db, "SELECT rollbacks, height, position", meanwhile));
     sales.ticks(2);
     assert_eq!(sales.status(&lock), "ResultSubmitted");
 }

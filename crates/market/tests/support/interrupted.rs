@@ -4,21 +4,31 @@ use std::cell::{Cell, RefCell};
 
 use sql::{Database, DatabaseError, Statement, sqlite::Sqlite};
 
-/// A database with an event before or after the first batch that has such a statement.
+/// A database with an event before or after the first batch with a statement that begins with `at`. A test fails if
+/// there is no such batch.
 pub struct Interrupted<'a> {
     db: &'a Sqlite,
     at: &'a str,
     after: bool,
+    may_miss: bool,
     what: RefCell<Option<Box<dyn FnOnce() + 'a>>>,
 }
 
 impl<'a> Interrupted<'a> {
     pub fn before(db: &'a Sqlite, at: &'a str, what: impl FnOnce() + 'a) -> Self {
-        Self { db, at, after: false, what: RefCell::new(Some(Box::new(what))) }
+        Self { db, at, after: false, may_miss: false, what: RefCell::new(Some(Box::new(what))) }
     }
 
     pub fn after(db: &'a Sqlite, at: &'a str, what: impl FnOnce() + 'a) -> Self {
-        Self { after: true, ..Self::before(db, at, what) }
+        let mut interrupted = Self::before(db, at, what);
+        interrupted.after = true;
+        interrupted
+    }
+
+    /// Lets the test pass if there is no such batch, as in a random course of events.
+    pub const fn may_miss(mut self) -> Self {
+        self.may_miss = true;
+        self
     }
 
     fn interrupt(&self) {
@@ -38,6 +48,13 @@ impl Database for Interrupted<'_> {
             self.interrupt();
         }
         done
+    }
+}
+
+impl Drop for Interrupted<'_> {
+    fn drop(&mut self) {
+        let is_missed = self.what.borrow().is_some() && !self.may_miss && !std::thread::panicking();
+        assert!(!is_missed, "no statement began with {:?}", self.at);
     }
 }
 
