@@ -134,8 +134,7 @@ describe("payments of strangers", { timeout: 900_000 }, () => {
     const listings = await Promise.all(Array.from({ length: LISTINGS }, sold));
     const listingOf = (n: number) => listings[n % LISTINGS] as Listing;
     const rows = () => count("SELECT count(*) FROM outbox");
-    const bytes = () =>
-      count("SELECT coalesce(sum(length(cbor)), 0) FROM outbox WHERE phase = 'given_up'");
+    const bytes = () => count("SELECT coalesce(sum(length(cbor)), 0) FROM outbox WHERE phase = 'given_up'");
     const before = rows();
     // Some 14 kB each: as many outputs as fit.
     const padding = Array.from({ length: 320 }, () => ({ address: payer.address, lovelace: 1_000_000n }));
