@@ -30,7 +30,7 @@ const POLLING_MS: Millis = 5_000;
 /// Maximum number of provider calls per poll.
 const CALLS_PER_POLL: u32 = 3;
 
-/// The market's checkout with this worker's ports.
+/// The market's checkout with this worker's adapters for D1, Blockfrost, WebCrypto, timers and the content store.
 pub type ApiCheckout<'a> = Checkout<'a, D1, Blockfrost, WebCrypto, Timer, ContentStore>;
 
 impl From<Unavailable> for ApiError {

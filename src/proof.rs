@@ -28,7 +28,7 @@ pub enum Seller {
 }
 
 impl Seller {
-    /// Returns the address of the session's owner; `None` if the seller is identified by a proof.
+    /// Returns the seller's address if the seller has a session; `None` if the seller signed a proof.
     pub const fn owner(&self) -> Option<Address> {
         match self {
             Self::Owner(owner) => Some(*owner),

@@ -125,8 +125,8 @@ async fn answer(request: Request, env: &Env, case: &Case<'_>) -> Result<Response
     }
 }
 
-/// Builds the response of the health check: the arbiter is ready, and the address of its wallet, which the operator
-/// must fund because it pays the fees.
+/// Builds the response of the health check. It contains the address of the arbiter's wallet, which the operator must
+/// fund, because the arbiter pays the fees of its transactions.
 fn health(settings: &ArbiterSettings) -> Result<Response, RequestError> {
     let wallet = settings.key.enterprise_address();
     let health = serde_json::json!({ "ok": true, "network": "preprod", "wallet": wallet });

@@ -129,7 +129,7 @@ async fn signed_in(app: &App, _: OwnPage, Agent(caller): Agent, message: Message
     respond(app, Some(caller), message).await
 }
 
-/// Answers an MCP message of an agent with its own wallet.
+/// Answers an MCP message of an agent that is not signed in, and pays with a wallet of its own.
 async fn open(app: &App, _: OwnPage, message: Message) -> Result<Response, ApiError> {
     respond(app, None, message).await
 }

@@ -60,7 +60,7 @@ pub struct Arbiter<'a, D, C, Z> {
     pub now: Millis,
 }
 
-/// The disputed escrow with the state of the chain around it.
+/// The disputed escrow, the transaction that spent it, if any, and the newest block.
 struct DisputedEscrow {
     escrow: Escrow,
     spent_by: Option<TxHash>,

@@ -14,8 +14,8 @@ pub const SCHEMA: &[&str] = &[outbox::SCHEMA, include_str!("../../../arbiter/d1-
 pub(crate) struct Walk {
     /// Earliest output of the escrow that was reached so far.
     pub(crate) reached: TxRef,
-    /// Number of transactions already found not to have created the output before `reached`. Candidates are tried in
-    /// the order of their ids.
+    /// Number of candidates for the preceding step of the escrow that were ruled out, in the order of their transaction
+    /// ids.
     pub(crate) tried: u32,
     /// Id of the transaction that locked the escrow; `None` until it is found.
     pub(crate) lock: Option<TxHash>,

@@ -21,8 +21,8 @@ pub fn weight(text: &[u8]) -> usize {
     values(text).count().saturating_add(1).saturating_mul(VALUE_BYTES).saturating_add(text.len())
 }
 
-/// Returns the bytes of a JSON text after which a value may begin: brackets and braces that open, commas and colons,
-/// unless they are in a string. Their number is an upper bound of the number of values inside the outermost value.
+/// Returns each `[`, `{`, `,` and `:` of a JSON text that is not inside a string. A value begins after such a byte, so
+/// the text has at most this many values inside the outermost one.
 fn values(text: &[u8]) -> impl Iterator<Item = &u8> {
     let (mut quoted, mut escaped) = (false, false);
     let begins = move |byte: &&u8| {

@@ -32,8 +32,8 @@ pub struct LimitsArguments {
     /// Maximum sum of all purchases of a day (UTC), in whole ADA: at most 500.
     #[arg(long, value_name = "ADA")]
     per_day: Option<u32>,
-    /// Price above which an agent must ask for approval, in whole ADA. With 0, an agent must ask for every purchase; with
-    /// 100, for none.
+    /// Price in whole ADA above which an agent must ask for approval: 0 for every purchase. No purchase costs more than
+    /// 100 ADA, so 100 turns approvals off.
     #[arg(long, value_name = "ADA")]
     ask_above: Option<u32>,
     /// Whether agents may buy with protection only.

@@ -128,7 +128,7 @@ enum Command {
     Status(acting::PurchaseArgument),
     /// Request a refund of a protected purchase, before its proof of delivery.
     RequestRefund(acting::PurchaseArgument),
-    /// Dispute a delivery after its proof, so that the arbiter decides.
+    /// Dispute a delivered purchase, so that the arbiter decides.
     Dispute(acting::DisputeArguments),
     /// Take the money back, once the contract allows it.
     Refund(acting::PurchaseArgument),

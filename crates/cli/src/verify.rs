@@ -75,7 +75,7 @@ pub enum NotAsAsked {
     /// An output carries a datum, a script or tokens although it must not.
     #[error("an output of the draft carries {0}, which it should not")]
     NotPlain(&'static str),
-    /// The fee (first value) exceeds the maximum for such a transaction (second value).
+    /// The draft's fee (first value) exceeds the maximum fee of a draft of its kind (second value).
     #[error("the fee is {}, and such a transaction costs {} at most", .0.display_tada(), .1.display_tada())]
     Fee(Lovelace, Lovelace),
     #[error("the draft's inputs do not equal its outputs and fee")]

@@ -86,7 +86,7 @@ pub struct Deployment {
     pub parameters: Parameters,
     /// Reference of the unspent output that carries the script, for transactions to refer to.
     pub reference_script: TxRef,
-    /// Size of the script in that output, in bytes. Each transaction that references it pays a fee per byte.
+    /// Size of the reference script in bytes. Each transaction that uses the script pays a fee per byte.
     pub reference_script_bytes: u32,
     /// SHA-256 of the blueprint as canonical JSON (RFC 8785), before its parameters were applied. `None` in older
     /// records.

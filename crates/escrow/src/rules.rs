@@ -108,8 +108,8 @@ pub struct Rule {
     /// Times of the datum that must all have been reached when the transaction's validity interval begins. If the list
     /// is not empty, the interval needs a lower bound.
     pub starts: &'static [DatumTime],
-    /// Times of the datum that bound the transaction's validity interval, which must end before the latest of these
-    /// times. If the list is empty, the interval may end at any time.
+    /// Deadlines in the datum. The transaction's validity interval must end before the latest of them. If the list is
+    /// empty, the interval may end at any time.
     pub ends: &'static [DatumTime],
     /// Effect of the action on the escrow.
     pub effect: Effect,

@@ -101,8 +101,8 @@ pub enum Blocked {
     Paying { tx: TxHash },
     /// The listing was taken off sale.
     OffSale,
-    /// A failed payment of the buyer for the listing may still be included, so the chain must be asked before a new
-    /// claim.
+    /// An earlier payment of the buyer for the listing was rejected or expired, and the chain was not asked yet whether
+    /// a block includes it nevertheless.
     Unresolved,
     /// The signed terms are bound to another transaction.
     TermsTaken,

@@ -439,9 +439,9 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 }
 
-/// Returns whether a transaction runs no Plutus script, so that the ledger includes it as valid or not at all. A
-/// transaction with redeemers needs a script data hash, which is part of the body, so the transaction's id proves that
-/// it has none. The witnesses prove nothing, because the included transaction may have others.
+/// Returns whether a transaction runs no Plutus script, so that a block can include it only as a valid transaction.
+/// Running a script requires a script data hash in the body, which the transaction's id covers. So the check also holds
+/// for an included transaction with the same id and other witnesses.
 fn runs_no_script(cbor: &[u8]) -> bool {
     SignedTx::parse(cbor).is_ok_and(|tx| !tx.parts.contains_key(&TxPart::ScriptDataHash))
 }

@@ -212,9 +212,8 @@ pub struct NewEntry {
     pub cbor: Vec<u8>,
     /// First slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// Party that first submitted the transaction, if this is already known. If it is [`Provenance::Unknown`] and an
-    /// earlier entry of the same transaction was refused, the transaction can be recorded again for the same purpose
-    /// only.
+    /// Party that first submitted the transaction, if already known. A refused transaction of unknown provenance can
+    /// only be recorded again for the purpose that it had before.
     pub provenance: Provenance,
     /// Outputs that the transaction spends. No other transaction may spend them while they are reserved.
     pub spends: Vec<TxRef>,

@@ -11,8 +11,8 @@ use cardano::{
     chain::{Chain, ChainError, Tip},
 };
 
-/// Number of polls per new block in which the transaction is looked up if the block's list is not available. More than
-/// one is needed, because the provider may show a block before the block's transactions.
+/// Number of polls that look up the transaction after a new block whose list of transactions is not available. One is
+/// not enough, because the provider may show a block before the block's transactions.
 const ASKS_PER_BLOCK: u8 = 2;
 
 /// The newest block that a waiting request has seen.

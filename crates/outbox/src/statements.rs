@@ -18,7 +18,7 @@ const MAX_RESERVED: usize = 32;
 /// Maximum number of transactions for one purpose that were refused or expired in the last hour. If there are more, no
 /// further transaction is sent for the purpose. Queries read one more than this number to detect that.
 pub const MAX_GIVEN_UP: usize = 32;
-/// Maximum number of a wallet's overdue entries that one call reads to close them.
+/// Maximum number of overdue entries of a wallet that are closed at a time.
 const MAX_OVERDUE: u32 = 3;
 /// Number of slots for which the change of a wallet's own transaction is regarded as spendable although the provider
 /// does not show it yet.
@@ -176,9 +176,9 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Write<Option<Entry>> 
     )
 }
 
-/// Builds the statement that marks external payments as refused or expired, if their validity ended long ago. They are
-/// not looked up on the chain. Payments whose payer may still sign for them are marked as refused. `which` is an SQL
-/// query for their transaction ids, with `over_since` as `?1`.
+/// Builds the statement that ends external payments whose validity ended long ago, without looking them up on the
+/// chain. Payments that a later signature of the payer may revive become refused, and the others expired. `which` is
+/// an SQL query for their transaction ids, with `over_since` as `?1`.
 pub fn give_up(which: &str, over_since: u64) -> Write {
     sql::write!(
         "UPDATE outbox SET \

@@ -180,7 +180,7 @@ impl RequestDigest {
     }
 }
 
-/// The extension's entry in a 402.
+/// Entry of the extension `cardano-request-commitment` in a 402.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Declaration {

@@ -61,7 +61,7 @@ pub(crate) use object::{list, object, present, present_object};
 pub const X402_VERSION: u8 = 2;
 /// Name of the payment scheme that this crate implements.
 pub const SCHEME_EXACT: &str = "exact";
-/// Lifetime of a 402's terms in seconds, and maximum remaining validity of a transaction that pays.
+/// Number of seconds for which the terms in a 402 can be paid. The paying transaction may be valid for as long at most.
 pub const MAX_TIMEOUT_SECONDS: u32 = 300;
 
 /// The field `x402Version`, which is always the number 2.

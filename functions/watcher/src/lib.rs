@@ -43,8 +43,8 @@ const TICK_MS: u64 = 110_000;
 /// Time in ms from the start of a tick during which disputes are sent to the arbiter. The last response may take
 /// another minute.
 const ASKING_MS: u64 = 40_000;
-/// Time in ms from the start of a tick for reading responses whose length strangers can determine. Later responses of
-/// this kind have a timeout of a second, so reading ends before the last dispute is sent to the arbiter.
+/// Time in ms from the start of a tick in which responses that strangers can make long are read without a timeout of
+/// their own. Later, each has a timeout of one second, so that time remains to send disputes to the arbiter.
 const READING_MS: u64 = 20_000;
 
 /// Runs a tick. Failures are logged, and the next tick retries.
@@ -127,7 +127,7 @@ fn metrics(ticked: &Result<Ticked, Fault>, usage: &Usage, began: u64) -> DataPoi
     DataPoint::Tick { is_complete, time, calls: usage.calls(), actions, failures }
 }
 
-/// Stores the outcome of a tick for the operator's status, and notifies the operator.
+/// Stores the outcome of a tick, which `GET /operator/status` shows, and sends notifications to the operator.
 async fn conclude(env: &Env, usage: &Usage, ticked: &Result<Ticked, Fault>, now: u64) {
     let (outcome, wallets) = match ticked {
         Ok(Ticked { report, wallets }) => {

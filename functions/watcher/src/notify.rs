@@ -85,7 +85,7 @@ async fn tell(url: &str, database: &D1, alarms: Vec<Alarm>, record: Option<TickR
     NOTIFIED.set(notified);
 }
 
-/// Logs a notification that failed, and returns `true` if it succeeded.
+/// Returns whether a notification was sent, and logs the error if not.
 fn reached(setting: &'static str, sent: Result<(), NotifyError>) -> bool {
     sent.map_err(|why| log::fault(&NotReached { setting, why })).is_ok()
 }

@@ -21,9 +21,10 @@ const TIME: Duration = Duration::from_secs(15);
 const SENDING_MS: u64 = 20_000;
 /// Maximum number of messages that wait for an answer at the same time. Workers allow six connections.
 const PARALLEL: usize = 4;
-/// Number of messages per tick, whatever else the tick called: with the other calls, as many as Workers' free plan allows.
+/// Number of messages per tick, whatever else the tick called: with the other calls, as many as Workers' free plan
+/// allows.
 const MESSAGES: u32 = 8;
-/// Maximum number of messages per tick, if the tick has calls left.
+/// Maximum number of messages per tick. Fewer are sent if the tick has used up its outgoing calls.
 const MAX_MESSAGES: u32 = 100;
 /// Maximum number of messages per tick to one webhook.
 const MAX_PER_WEBHOOK: u32 = 10;
@@ -36,7 +37,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Formats the numbers; `None` if there were no messages.
+    /// Formats the numbers of delivered and failed messages; `None` if both are zero.
     pub fn words(&self) -> Option<String> {
         let (delivered, failed) = (self.delivered.get(), self.failed.get());
         (delivered > 0 || failed > 0).then(|| format!("{delivered} delivered, {failed} failed"))
@@ -55,9 +56,8 @@ pub struct Sender<'a> {
 impl Sender<'_> {
     /// Claims the webhooks that are due, sends each an equal number of events, and records the outcomes.
     ///
-    /// # Errors
-    /// Returns [`DatabaseError`] if nothing was claimed, or if the outcomes could not be recorded. Then the messages are
-    /// sent again.
+    /// # Errors Returns [`DatabaseError`] if nothing was claimed, or if the outcomes could not be recorded. Then the
+    /// messages are sent again.
     pub async fn send(&self) -> Result<Sent, DatabaseError> {
         let (sent, begun) = (Sent::default(), edge::now_ms());
         let most = self.usage.calls_left().saturating_add(MESSAGES).min(MAX_MESSAGES);

@@ -85,7 +85,8 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// Creates a successful result from a view, and adds readable forms of amounts and times for models.
+    /// Creates a successful result from a view, and adds amounts in tADA and ISO times, which language models read more
+    /// reliably.
     pub(super) fn of(view: &impl Serialize) -> Self {
         Self { structured: Some(for_models::told(json!(view))), ..Self::default() }
     }

@@ -212,8 +212,8 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(candidates(&body, header))
     }
 
-    /// Records that a verified assertion was used for a grant of its client. `redeemed` tells whether the grant's code
-    /// must have been redeemed already.
+    /// Records that a client used a verified assertion for one of its grants. With `redeemed`, the grant's
+    /// authorization code must have been redeemed before.
     ///
     /// # Errors
     /// `invalid_grant` if no such grant exists or it is revoked, in which case nothing is stored; `invalid_client` if

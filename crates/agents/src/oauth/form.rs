@@ -2,7 +2,7 @@
 
 use super::OAuthError;
 
-/// Maximum size of a query or body in bytes, several times that of a request with a long sealed state and an assertion.
+/// Maximum size of a query or form body in bytes. The longest legitimate requests have a few kilobytes.
 pub const MAX_FORM_BYTES: usize = 16 * 1_024;
 /// Maximum number of parameters of a form. OAuth requests have about ten.
 const MAX_PARAMETERS: usize = 32;

@@ -68,8 +68,8 @@ impl RedirectUri {
         &self.text
     }
 
-    /// Returns the host and port, by which people recognise the recipient. For a program's own scheme, returns the
-    /// scheme.
+    /// Returns the host and port, by which people recognise the recipient. If the address has a private-use scheme,
+    /// such as `com.example.app:`, returns the scheme.
     #[must_use]
     pub fn host(&self) -> String {
         if is_private_use(&self.url) {

@@ -64,7 +64,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Truncates the lists so that they fit into a log line, and adds the number of dropped notes.
+    /// Truncates the alarms and notes so that the report fits into a log line, and adds the number of dropped notes.
     fn shorten(&mut self) {
         self.alarms.truncate(MAX_LINES);
         let more = self.notes.len().saturating_sub(MAX_LINES);

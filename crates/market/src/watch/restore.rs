@@ -284,7 +284,8 @@ pub(super) fn has_unread_wallets() -> Read<Option<String>> {
     )
 }
 
-/// Builds the statement that reads the wallets to be read now, least recently read first.
+/// Builds the query for the wallets whose transactions have to be read again after a restore, least recently read
+/// first.
 fn wallets_to_read(time: Millis) -> Read<Vec<UnreadWallet>> {
     sql::read!(
         "SELECT w.wallet, w.height, w.position, r.at_ms AS restored \

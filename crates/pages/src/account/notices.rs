@@ -97,7 +97,7 @@ impl Account {
     }
 }
 
-/// Renders what is wrong with a webhook, where its owner sees it without opening anything.
+/// Renders a webhook's problem above the list of notices on the account's page.
 fn trouble(webhook: &Webhook) -> Markup {
     let failure = webhook.failure.as_deref().unwrap_or("the address did not answer");
     html! {

@@ -30,7 +30,7 @@ pub enum BuildError {
     OutputBelowMinimum {
         /// Index of the output in the plan.
         index: usize,
-        /// Lovelace that the ledger requires at least.
+        /// Minimum amount in lovelace that the ledger requires.
         minimum: Lovelace,
     },
     /// An output's value is larger than the ledger allows, because it holds too many native assets.
