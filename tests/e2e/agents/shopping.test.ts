@@ -272,7 +272,7 @@ describe("a purchase that waits for its block", () => {
     const { tokens, agentAddress } = await signInAgent(world.api, world.person("owner"), LIMITS);
     await world.ledger.faucet(agentAddress, 20_000_000n);
     const listing = await world.list({ priceLovelace: "4000000" });
-    await world.ledger.fault({ endpoint: "txs/**", method: "GET", latencyMs: 4_000, times: 1 });
+    await world.ledger.fault({ endpoint: "blocks/*/txs", method: "GET", latencyMs: 4_000, times: 1 });
     return { agent: tokens.access_token, agentAddress, listing, order: { id: listing.id, mode: "instant" } };
   }
 

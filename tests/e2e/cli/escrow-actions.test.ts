@@ -116,7 +116,7 @@ describe("the buyer", () => {
     try {
       await other.done("wallet", "new");
       const { status, err } = await other.surety("verdict", purchase, "mismatch");
-      assert.deepEqual([status, /name the listing that it is of/.test(err)], [2, true], err);
+      assert.deepEqual([status, /name its listing instead/.test(err)], [2, true], err);
     } finally {
       other.stop();
     }

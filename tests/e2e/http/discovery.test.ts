@@ -139,6 +139,7 @@ describe("discovery", () => {
         const {
           "request-binding": _,
           "cardano-request-commitment": __,
+          "sign-in-with-x": ___,
           ...same
         } = extensions as Record<string, unknown>;
         assert.deepEqual(item.extensions, same);

@@ -201,7 +201,7 @@ describe("paying from the Surety balance", () => {
     await goTo(opened.page, listing);
     const owned = opened.page.getByRole("heading", { name: "You already own this" });
     await owned.waitFor();
-    await opened.page.getByRole("button", { name: "Use another wallet" }).click();
+    await opened.page.getByRole("button", { name: "Buy with another wallet" }).click();
     await opened.page.getByText("Test wallet", { exact: true }).click();
     await opened.page.getByRole("button", { name: "Pay 6 tADA with Test wallet" }).click();
     await owned.waitFor();

@@ -7,8 +7,8 @@ import { atOnce, Books } from "./rows.ts";
 
 const MINUTE = 60_000;
 
-/** Batches of a tick that finds nothing to do: its number, what is stored, the block, what is due, alarms, and that it ran. */
-export const QUIET_BATCHES = 7;
+/** Batches of a tick that finds nothing to do: its number, what is stored, the block, what is due, webhooks, alarms, and that it ran. */
+export const QUIET_BATCHES = 8;
 
 /** Whether a tick found nothing to do. */
 export const isQuiet = (it: Tick): boolean =>

@@ -10,7 +10,7 @@ const TX = "0".repeat(64);
 const PATHS: Record<string, readonly string[]> = {
   "/health": ["GET", "HEAD"],
   "/listings": ["GET", "HEAD", "POST"],
-  [`/listings/${ID}`]: ["GET", "HEAD", "DELETE"],
+  [`/listings/${ID}`]: ["GET", "HEAD", "PATCH", "DELETE"],
   [`/listings/${ID}/unlock`]: ["GET", "HEAD", "POST"],
   "/creators/x": ["GET", "HEAD"],
   "/purchases": ["GET", "HEAD"],
