@@ -50,7 +50,7 @@ describe("notices on the account's page", () => {
     await notices.getByText("Webhook", { exact: true }).click();
     await notices.getByLabel("Address (https)").fill("https://10.0.0.1/");
     await notices.getByRole("button", { name: "Add the webhook" }).click();
-    await notices.getByText(/must be an https address on a public host name/).waitFor();
+    await notices.getByText(/Must be an https address on a public host name/).waitFor();
     await notices.getByLabel("Address (https)").fill(`${origin}/hook`);
     await notices.getByRole("button", { name: "Add the webhook" }).click();
     await notices.locator("code", { hasText: /^whsec_/ }).waitFor();
