@@ -67,7 +67,7 @@ pub const ROUTES: &[Route] = &[
     },
 ];
 
-/// Adds the filters that both directories have to an OpenAPI operation.
+/// Describes in an OpenAPI operation the query filters that `/discovery/resources` and `/discovery/search` share.
 #[cfg(test)]
 fn filtered(operation: Operation<'_>) -> Operation<'_> {
     let limit = json!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT });

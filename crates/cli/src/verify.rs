@@ -270,8 +270,8 @@ pub fn sign(draft: &SignedTx, own: &Own<'_>) -> Result<SignedTx, NotAsAsked> {
     Ok(signed)
 }
 
-/// Returns a transaction's bytes, marked as one whose scripts fail. Code that reads the effects from these bytes then
-/// sees only those of the collateral.
+/// Returns a copy of a transaction with the validity flag of a failed script. Such a transaction spends only its
+/// collateral.
 pub(crate) fn failed(tx: &SignedTx) -> Vec<u8> {
     let mut cbor = tx.cbor().to_vec();
     // `is_valid`, in front of the auxiliary data.

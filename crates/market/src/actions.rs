@@ -152,7 +152,8 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         }
     }
 
-    /// Records the step that spent this output of an escrow ([`acted_on`]), if a block already includes it.
+    /// Looks up the transaction that spent an output of an escrow, and records it as the next step of the escrow if a
+    /// block includes it.
     ///
     /// # Errors
     /// See [`Actions::catch_up`].

@@ -55,7 +55,7 @@ pub(crate) fn split(utxos: &[Utxo], address: Address) -> Option<(Utxo, Vec<NewOu
     (count >= 2).then(|| (largest.clone(), vec![NewOutput::pay(address, SPLIT); count]))
 }
 
-/// Number of the wallet's outputs up to which small outputs are left unmerged.
+/// Maximum number of outputs with which the wallet keeps its small outputs. If it has more, actions merge them.
 const FEW: usize = 30;
 /// Maximum number of small outputs that one action merges.
 const MAX_DUST: usize = 3;
@@ -99,8 +99,8 @@ impl PlatformWallet {
         Self::of(chain, address, snapshot, shown, needs).await
     }
 
-    /// Reads the wallet like [`PlatformWallet::read`], for one action. Concurrent requests share what the provider shows
-    /// until the next block. The outputs that they spend meanwhile are reserved in the database.
+    /// Reads the wallet like [`PlatformWallet::read`], for one action. Concurrent requests share what the provider
+    /// shows until the next block. The outputs that they spend meanwhile are reserved in the database.
     ///
     /// # Errors
     /// See [`PlatformWallet::read`].

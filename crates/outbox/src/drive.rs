@@ -23,8 +23,8 @@ use crate::{
 /// Returns additional statements for the batch that records a decision, for example one that inserts the purchase.
 ///
 /// The additional statements run after the statement that changes the entry. If another request changed the entry
-/// first, that statement matches no row, so each additional statement must check the entry's state and then change
-/// nothing.
+/// first, the entry does not change, so each additional statement must check the entry's state and change nothing if it
+/// is another.
 pub type Hook<'a> = dyn Fn(&Entry, &Decision) -> Result<Vec<Write>, DatabaseError> + 'a;
 
 /// A way to wait: workers sleep, and tests advance a simulated clock.

@@ -160,8 +160,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
 #[derive(Default)]
 struct Lookups {
     outputs: BTreeMap<TxRef, Option<TracedOutput>>,
-    /// Inputs of failed transactions whose change another transaction spends, by the id of the failed transaction;
-    /// `None` if the database has no failed transaction with this id.
+    /// Inputs of failed transactions, by transaction id. Later transactions spend the change of these. `None` if the
+    /// database has no failed transaction with this id.
     parents: BTreeMap<TxHash, Option<Vec<TxRef>>>,
 }
 

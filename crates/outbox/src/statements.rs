@@ -114,8 +114,8 @@ pub fn recheck(above: u64, up_to: u64) -> Write {
     )
 }
 
-/// Builds the query for at most `most` entries in these blocks that [`recheck`] has marked. Settlements for other
-/// servers come last.
+/// Builds the query for at most `most` entries that [`recheck`] has marked and that these blocks included. Payments
+/// that the facilitator settles for other servers come last.
 pub fn to_recheck(blocks: &[TxHash], most: u32) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \

@@ -37,8 +37,8 @@ use sql::{Database, One};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{Env, ScheduleContext, ScheduledEvent, event};
 
-/// Maximum duration of a tick in ms. A tick may overlap the next, which starts a minute later: its transactions stay
-/// valid for three minutes.
+/// Maximum duration of a tick in ms. A tick may overlap the next one, which starts a minute later, because the
+/// transactions of a tick stay valid for three minutes.
 const TICK_MS: u64 = 110_000;
 /// Time in ms from the start of a tick during which disputes are sent to the arbiter. The last response may take
 /// another minute.

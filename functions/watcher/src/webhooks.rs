@@ -21,8 +21,8 @@ const TIME: Duration = Duration::from_secs(15);
 const SENDING_MS: u64 = 20_000;
 /// Maximum number of messages that wait for an answer at the same time. Workers allow six connections.
 const PARALLEL: usize = 4;
-/// Number of messages per tick, whatever else the tick called: with the other calls, as many as Workers' free plan
-/// allows.
+/// Number of messages that every tick may send. Together with the other calls of a tick, they stay within the outgoing
+/// calls of Workers' free plan.
 const MESSAGES: u32 = 8;
 /// Maximum number of messages per tick. Fewer are sent if the tick has used up its outgoing calls.
 const MAX_MESSAGES: u32 = 100;

@@ -142,7 +142,8 @@ mod tests {
         assert_eq!(spend(1, 10, 0), "0");
     }
 
-    /// Assumes that a token has at most three letters, or one character of another script.
+    /// Counts one token for every three ASCII characters, and one for each other character, which is more than models
+    /// count.
     #[test]
     fn fifty_results_are_below_twenty_five_thousand_tokens_in_any_script() {
         let tokens = |text: &str| {

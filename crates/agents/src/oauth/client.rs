@@ -39,7 +39,7 @@ pub enum ClientKeys {
 /// Metadata that a client claims about itself. Only the host of a metadata document is verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientMetadata {
-    /// Name of the client for people.
+    /// Name of the client, which the consent page shows.
     pub name: String,
     /// Redirect URIs of the client, at least one.
     pub redirect_uris: Vec<RedirectUri>,

@@ -128,7 +128,8 @@ fn approvals_of_one_network_take_a_small_part_of_the_database() {
     assert_eq!(live_grants(&world), MAX_APPROVED_A_DAY.to_string());
 }
 
-/// Number of networks that, even if each uses up its quota of a day, must fill less than a tenth of the database.
+/// Number of client networks that use up their daily quotas in this test. Together they must fill less than a tenth of
+/// the database.
 const NETWORKS: u64 = 8;
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{proof, service::Ask};
 /// A Byron address on a test network, in hexadecimal.
 const BYRON: &str = "82d818582183581cbabababababababababababababababababababababababababababaa1024105001a00000000";
 
-/// Lovelace in the largest output of the imitated wallet.
+/// Lovelace in the largest output of the test wallet that the doctor sends to the service.
 const MOST: u64 = 5_000_000_000_000;
 /// Hexadecimal bytes, each of which is repeated to form a policy id.
 const POLICIES: [&str; 2] = ["11", "22"];

@@ -39,7 +39,7 @@ use crate::{
 /// Maximum number of attempts, in case other transactions spend the inputs first.
 const MAX_TRIES: usize = 4;
 
-/// An account that acts as the buyer of its service wallet's purchases.
+/// An account whose owner acts on purchases that the account's service wallet has paid for.
 #[derive(Clone, Copy)]
 pub struct Owner<'a> {
     pub account: &'a Account,

@@ -10,7 +10,7 @@ use super::{ListingTerms, MAX_QUERY, TERMS, parameters::Parameters, terms, words
 pub const MAX_ADDRESSES: u32 = 5_000;
 /// Maximum number of listings, newest first, that a search reads and ranks for each of its words.
 const MAX_RANKED: u32 = 2_000;
-/// Number of listings that one row of the tables with counts of listings covers.
+/// Number of listings that are counted together in one row of `listings_counted`.
 const BLOCK: u32 = 256;
 /// Ranking weight of a word that only a single listing contains. A word that n listings contain has 1/n of this weight.
 const WORD_WEIGHT: u32 = 1_000_000;

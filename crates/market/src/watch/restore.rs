@@ -277,7 +277,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Builds the query that returns a row if wallets have transactions since the backup that remain to be read.
+/// Builds the query that returns a row while transactions that wallets made after the backup are still unread.
 pub(super) fn has_unread_wallets() -> Read<Option<String>> {
     sql::read!(
         "SELECT 'unread' WHERE EXISTS (SELECT 1 FROM unread_wallets) OR EXISTS (SELECT 1 FROM restored WHERE platform IS NULL)"
