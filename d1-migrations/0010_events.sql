@@ -54,8 +54,8 @@ END;
 CREATE TRIGGER events_paid_out AFTER UPDATE OF state ON outbox
 WHEN new.kind = 'payout' AND new.state = 'included' AND old.state <> 'included' BEGIN
   INSERT INTO events (owner, kind, role, at_ms, listing_id, purchase_id, tx_id, amount_lovelace)
-  SELECT owner, 'payout', role, new.block_time_ms, listing_id, n.purchase_id, new.tx_id, amount
-  FROM outbox_purchases op JOIN notified_parties n ON n.purchase_id = op.purchase_id WHERE op.tx_id = new.tx_id;
+  SELECT owner, 'payout', role, new.block_time_ms, listing_id, purchase_id, new.tx_id, amount
+  FROM notified_parties WHERE purchase_id = new.acts_on ->> '$[0]';
 END;
 
 -- A rollback does not delete events that may have been sent already. It marks them, and a further event says so. If

@@ -66,7 +66,7 @@ pub async fn page(db: &impl Database, owner: &str, before: Option<u64>) -> Resul
 pub(crate) fn remove_old(now: Millis) -> Write {
     sql::write!(
         "DELETE FROM events WHERE at_ms < ?1 AND seq < (SELECT max(seq) FROM events) \
-           AND seq IN (SELECT seq FROM events ORDER BY seq LIMIT {MAX_DELETED})",
+           AND seq < (SELECT min(seq) FROM events) + {MAX_DELETED}",
         now.saturating_sub(KEPT_MS)
     )
 }

@@ -11,6 +11,8 @@ const SMALL = [
   /^SCAN (chain_reading|chain_state|restored|unread_wallets|catalogue_version|chain_blocks)$/,
   // Results of a subquery in another order. The subquery's own plan is checked too.
   /^SCAN \(subquery-\d+\)$/,
+  // The parties of one purchase. The parts of this view are checked too.
+  /^SCAN notified_parties$/,
   /USING (COVERING )?INDEX (outbox_open|outbox_recheck|escrows_creator_due|chain_unread_by_trial)$/,
 ];
 
