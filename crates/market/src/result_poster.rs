@@ -23,6 +23,7 @@ use escrow::{
     Deployment,
     plan::{ChainTime, DraftError, Escrow, Planner, Step},
 };
+use futures_util::future::join;
 use outbox::{
     Attempt, ENTRY, Entry, EntryState, Kind, NewEntry, Next, NoPause, Outbox, OutboxError, RetryPolicy, Sent,
 };
@@ -179,13 +180,19 @@ impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
             Some(Sent::NotRecorded) => return Ok(Next::Retry),
         }
         let (poster, address) = (self.poster, self.poster.seller.key.enterprise_address());
-        let (escrow, pending) = poster.escrow(self.lock).await?;
+        let reading = async {
+            let tip_slot = poster.chain.shared_tip().await?.slot;
+            let wallet =
+                PlatformWallet::read_shared(poster.database, poster.chain, address, tip_slot, attempt.now).await?;
+            Ok::<_, PostError>((tip_slot, wallet))
+        };
+        let (escrow, read) = join(poster.escrow(self.lock), reading).await;
+        let (escrow, pending) = escrow?;
         if let Some(entry) = pending {
             return Ok(Next::Done(entry));
         }
         let output = *self.output.insert(escrow.utxo.reference);
-        let tip_slot = poster.chain.shared_tip().await?.slot;
-        let wallet = PlatformWallet::read_shared(poster.database, poster.chain, address, tip_slot, attempt.now).await?;
+        let (tip_slot, wallet) = read?;
         match poster.build(self.lock, &escrow, self.result, (&wallet, tip_slot), attempt.number).await {
             Ok(built) => {
                 let new = NewEntry::built(Kind::Result, purpose(&output), address, &built);

@@ -124,7 +124,10 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
 
     /// Records a decision like [`Outbox::apply`], with the queries `then` at the end of the same batch. Also returns
     /// the rows of these queries, or `None` if the decision changes nothing.
-    async fn apply_and_read<B: Batch>(
+    ///
+    /// # Errors
+    /// Returns an error if the database query fails.
+    pub async fn apply_and_read<B: Batch>(
         &self,
         entry: &mut Entry,
         decision: &Decision,

@@ -13,6 +13,7 @@ use cardano::{
     tx::TransactionUtxos,
 };
 use escrow::result::result_hash;
+use futures_util::future::join;
 use outbox::{
     ChainObservation, Decision, Entry, EntryState, Kind, NewBlocks, Outbox, PollPolicy, Provenance, Sleep, Trust,
     TxStatus, decide, unless_chain_fails,
@@ -71,11 +72,16 @@ pub(super) struct IncludedPayment {
     pub content: Option<String>,
 }
 
+/// A payment and its purchase (the text of a JSON object) as stored.
+type StoredPayment = (Option<PaymentRecord>, Option<String>);
+
 /// A lock and its result, while one request settles them.
 struct LockRun<'a> {
     lock: &'a mut Entry,
     result_hash: ContentHash,
     result: Option<Entry>,
+    /// The payment and the purchase, as read by the batch that recorded the inclusion of the result.
+    read: Option<StoredPayment>,
     trust: Trust,
     now: Millis,
 }
@@ -94,11 +100,23 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         start: Start,
         trust: Trust,
     ) -> Result<PaymentOutcome, Unavailable> {
-        if matches!(start, Start::Submit)
-            && let Some(reason) = self.outbox().submit_first(entry, None, self.now).await?
-            && entry.state == EntryState::Refused
-        {
-            return Ok(PaymentOutcome::Refused(reason));
+        let mut content = None;
+        if matches!(start, Start::Submit) {
+            // The result of a lock is a hash of the content, which is read meanwhile.
+            let (outbox, lock) = (self.outbox(), (entry.kind == Kind::Lock).then_some(entry.tx));
+            let reading = async {
+                match lock {
+                    Some(lock) => self.read_bought(&terms.content_hash, &lock).await.map(Some),
+                    None => Ok(None),
+                }
+            };
+            let (rejected, read) = join(outbox.submit_first(entry, None, self.now), reading).await;
+            if let Some(reason) = rejected?
+                && entry.state == EntryState::Refused
+            {
+                return Ok(PaymentOutcome::Refused(reason));
+            }
+            content = read?;
         }
         let (mut outcome, mut rest) = (PaymentOutcome::Pending { submitted: false }, self.schedule);
         if matches!(start, Start::Resume) && entry.state == EntryState::Included {
@@ -106,7 +124,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
         if self.is_missing_a_block(&outcome) {
             (outcome, rest) = match entry.kind {
-                Kind::Lock => self.settle_lock(entry, terms, start, trust).await?,
+                Kind::Lock => self.settle_lock(entry, terms, content, start, trust).await?,
                 _ => self.settle_payment(entry, terms, start, trust).await?,
             };
         }
@@ -193,29 +211,35 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(included(record, purchase, content))
     }
 
-    /// Waits for the blocks that include a lock and its result. Also returns the waits in ms that were not needed.
+    /// Waits for the blocks that include a lock and its result. `content` is the content, if it was read before. Also
+    /// returns the waits in ms that were not needed.
     async fn settle_lock(
         &self,
         lock: &mut Entry,
         terms: &ListingTerms,
+        content: Option<String>,
         start: Start,
         trust: Trust,
     ) -> Result<(PaymentOutcome, &[Millis]), Unavailable> {
         let resumes = matches!(start, Start::Resume);
-        let content = self.read_bought(&terms.content_hash, &lock.tx).await?;
+        let content = match content {
+            Some(content) => content,
+            None => self.read_bought(&terms.content_hash, &lock.tx).await?,
+        };
         let result_hash = result_hash(&lock.tx, &content);
         let content = Some(content).filter(|content| content.len() <= MOST_HELD);
         let result = match start {
             Start::Submit | Start::Submitted => None,
             Start::Resume => self.database.fetch(result_poster::live_result(&lock.tx)).await?,
         };
-        let mut run = LockRun { lock, result_hash, result, trust, now: self.now };
+        let mut run = LockRun { lock, result_hash, result, read: None, trust, now: self.now };
         let (end, rest) = self.drive_lock(&mut run, resumes).await?;
-        let LockRun { lock, .. } = run;
-        let outcome = match end {
-            Some(end) => end,
-            None if lock.state == EntryState::Included => self.stored(&lock.tx, content).await?,
-            None => PaymentOutcome::Pending { submitted: lock.state == EntryState::Submitted },
+        let LockRun { lock, read, .. } = run;
+        let outcome = match (end, read) {
+            (Some(end), _) => end,
+            (None, Some((Some(record), purchase))) => included(record, purchase, content),
+            (None, _) if lock.state == EntryState::Included => self.stored(&lock.tx, content).await?,
+            _ => PaymentOutcome::Pending { submitted: lock.state == EntryState::Submitted },
         };
         Ok((outcome, rest))
     }
@@ -299,13 +323,19 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             unless_chain_fails(self.outbox().refresh(run.lock, None, run.trust, run.now).await)?;
         }
         if run.lock.state == EntryState::Included && result.state != EntryState::Included {
-            self.include_result(result, block).await?;
+            run.read = self.include_result(&run.lock.tx, result, block).await?;
         }
         Ok(run.lock.state == EntryState::Included)
     }
 
-    /// Records the inclusion of the result, with its escrow step.
-    async fn include_result(&self, result: &mut Entry, block: Inclusion) -> Result<(), Unavailable> {
+    /// Records the inclusion of the result, with its escrow step. The same batch reads the payment and the purchase of
+    /// the lock.
+    async fn include_result(
+        &self,
+        lock: &TxHash,
+        result: &mut Entry,
+        block: Inclusion,
+    ) -> Result<Option<StoredPayment>, Unavailable> {
         let utxos = TransactionUtxos::read(&result.cbor)
             .map_err(|error| DatabaseError(format!("the result {} cannot be read: {error}", result.tx)))?;
         let Inclusion { block: hash, height, slot, time_ms, .. } = block;
@@ -316,8 +346,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let hook = |entry: &Entry, decision: &Decision| {
             Ok([transitions::statements(entry, decision)?, steps.clone()].concat())
         };
-        Outbox { hook: &hook, ..self.outbox() }.apply(result, &Decision::Include(block)).await?;
-        Ok(())
+        let reading = (payment::by_tx(lock), purchase::read(lock));
+        let outbox = Outbox { hook: &hook, ..self.outbox() };
+        Ok(outbox.apply_and_read(result, &Decision::Include(block), reading).await?.1)
     }
 
     /// Looks up the lock on the chain, but not its result. Returns how the lock failed, if it did.
