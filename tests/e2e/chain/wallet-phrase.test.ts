@@ -13,9 +13,9 @@ import { lucid, mesh } from "../../support/outsiders/wallets.ts";
 const folder = mkdtempSync(join(tmpdir(), "surety-phrase-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** `surety --wallet NAME wallet ...`, with these words on its standard input; its output. */
+/** `surety --wallet NAME wallet ...`, with these words on its standard input and no provider to ask; its output. */
 function wallet(name: string, command: string, input = ""): string {
-  const env = { ...process.env, SURETY_HOME: folder };
+  const env = { ...process.env, SURETY_HOME: folder, BLOCKFROST_URL: "http://127.0.0.1:1" };
   const run = spawnSync(built("surety"), ["--wallet", name, "wallet", command], { env, input, encoding: "utf8" });
   assert.equal(run.status, 0, run.stderr);
   return run.stdout.trim();
