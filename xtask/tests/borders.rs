@@ -32,7 +32,8 @@ const OUTSIDE: [&str; 13] = [
     "gloo-timers",
 ];
 
-/// Returns the workspace's crates with their dependencies, except those for tests and builds.
+/// Returns the workspace's crates with their dependencies, except those for tests and builds, and optional ones, which
+/// only users of the libraries and [`TOOLS`] turn on.
 fn members() -> Vec<(String, BTreeSet<String>)> {
     let mut metadata = Command::new(env!("CARGO"));
     metadata.args(["metadata", "--format-version=1", "--no-deps", "--offline", "--locked"]);
@@ -44,7 +45,7 @@ fn members() -> Vec<(String, BTreeSet<String>)> {
     let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
     let used = |package: &Value| {
         let all = package["dependencies"].as_array().unwrap().iter();
-        all.filter(|dependency| dependency["kind"].is_null()).map(name).collect()
+        all.filter(|dependency| dependency["kind"].is_null() && dependency["optional"] == false).map(name).collect()
     };
     packages.iter().map(|package| (name(package), used(package))).collect()
 }

@@ -66,10 +66,10 @@ pub enum AddressError {
     #[error("not a Cardano address: expected bech32 starting with addr_test1")]
     Malformed,
     /// The address belongs to mainnet, but must belong to a test network.
-    #[error("not a preprod address: this address is for mainnet; switch the wallet to preprod")]
+    #[error("not a preprod address: this address is for mainnet")]
     WrongNetwork,
     /// The address belongs to a test network, but must belong to mainnet.
-    #[error("not a mainnet address: this address is for a test network; switch the wallet to mainnet")]
+    #[error("not a mainnet address: this address is for a test network")]
     TestNetwork,
     /// The payment credential is a script, which cannot sign.
     #[error("not an address with a payment key: script addresses cannot sign")]

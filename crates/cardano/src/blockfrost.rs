@@ -1,11 +1,12 @@
 //! Parses Blockfrost's responses into this crate's types. The parsing is pure, so it can be tested and fuzzed without a
-//! network.
+//! network. [`Client`] implements the ports to the chain with it, over any HTTP library.
 //!
 //! Source: Blockfrost's OpenAPI description of the Cardano API (`/blocks/latest`, `/epochs/latest/parameters`,
 //! `/txs/{hash}` with its `/cbor` and `/utxos`, `/addresses/{address}` with its `/transactions` and `/utxos`). Every
 //! number that matters is checked, and a response with an unexpected shape is rejected as a whole, because a provider
 //! can lie or lag.
 
+mod client;
 mod outputs;
 mod parameters;
 #[cfg(test)]
@@ -14,15 +15,20 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod unspent;
+#[cfg(feature = "ureq")]
+mod ureq;
 
 use serde::Deserialize;
 
+pub use client::{Client, Http, Request, Response};
 pub use outputs::{TransactionOutputs, outputs};
 pub use parameters::protocol_parameters;
 pub use stream::{AnswerReader, Collect};
 pub use unspent::{
     End, Holdings, LovelaceReader, UnspentOutputs, UnspentPage, keep_most_valuable, keep_most_valuable_within, utxos,
 };
+#[cfg(feature = "ureq")]
+pub use ureq::Ureq;
 
 use crate::{
     chain::{ChainError, Inclusion, Tip},

@@ -6,17 +6,13 @@ use std::{thread::sleep, time::Duration};
 
 use cardano::{
     TxHash,
-    blockfrost::{self, Holdings},
+    blockfrost::{self, Holdings, Request, Response, Ureq},
     chain::{ChainError, Inclusion, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation, evaluation, evaluation_request},
     params::ProtocolParameters,
 };
 use clap::Args;
 
-/// Timeout of one call to the provider.
-const CALL_TIME: Duration = Duration::from_secs(30);
-/// Maximum size of the provider's response, in bytes.
-const MAX_ANSWER: u64 = 8 << 20;
 /// Number of outputs on one page of a response: the provider's maximum.
 const PAGE: usize = 100;
 /// Maximum number of pages to read from each end of an address's list of unspent outputs.
@@ -81,20 +77,9 @@ impl Provider {
     fn call(&self, path: &str, body: Option<&[u8]>) -> Result<Option<Vec<u8>>, ProviderError> {
         let failed = |why: String| ProviderError::Unreachable { path: path.to_owned(), why };
         let url = format!("{}{path}", self.base());
-        let agent: ureq::Agent =
-            ureq::Agent::config_builder().timeout_global(Some(CALL_TIME)).http_status_as_error(false).build().into();
-        let answer = match body {
-            None => agent.get(&url).header("project_id", &self.project_id).call(),
-            Some(body) => {
-                let request = agent.post(&url).header("project_id", &self.project_id);
-                let kind = if body.starts_with(b"{") { "application/json" } else { "application/cbor" };
-                request.header("content-type", kind).send(body)
-            }
-        };
-        let mut answer = answer.map_err(|error| failed(error.to_string()))?;
-        let status = answer.status().as_u16();
-        let body = answer.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
-        let body = body.map_err(|error| failed(error.to_string()))?;
+        let kind = |body: &[u8]| if body.starts_with(b"{") { "application/json" } else { "application/cbor" };
+        let request = Request { url: &url, project_id: &self.project_id, body: body.map(|body| (kind(body), body)) };
+        let Response { status, body } = Ureq::default().call(request).map_err(failed)?;
         match status {
             200 | 202 => Ok(Some(body)),
             404 => Ok(None),

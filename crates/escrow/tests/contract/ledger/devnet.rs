@@ -49,6 +49,11 @@ impl Devnet {
         Self { process, host, state }
     }
 
+    /// Returns the base URL of the ledger's Blockfrost API.
+    pub fn base(&self) -> String {
+        format!("http://{}/api/v0", self.host)
+    }
+
     pub fn parameters(&self) -> ProtocolParameters {
         blockfrost::protocol_parameters(&self.get("/api/v0/epochs/latest/parameters")).unwrap()
     }
