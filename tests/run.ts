@@ -26,6 +26,7 @@ const LONG = [
   "tests/e2e/pages/purchase.test.ts",
   "tests/e2e/abuse/chain-clock.test.ts",
   "tests/e2e/http/paying-again.test.ts",
+  "tests/load/floods/settlements.test.ts",
   "tests/load/floods/slow-uploads.test.ts",
   "tests/e2e/http/settlement.test.ts",
   "tests/e2e/operating/deploy.test.ts",

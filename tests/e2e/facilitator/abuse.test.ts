@@ -9,7 +9,7 @@ import type { Deployment } from "../../../stack/buyer/escrow/extra.ts";
 import { issue } from "../../../stack/buyer/escrow/issue.ts";
 import { root } from "../../../stack/stack.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
-import { type Answer, json, post, send } from "../../support/helpers/http.ts";
+import { type Answer, json, post, send, usage } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import {
   makeOut,
@@ -62,19 +62,28 @@ const verify = async (payment: Payment, wanted: PaymentRequirements) =>
   json<Verified>(await ask("verify", payment, wanted));
 const settle = async (payment: Payment, wanted: PaymentRequirements) =>
   json<Settlement>(await ask("settle", payment, wanted));
+/** Settles once the ledger has the transaction. */
+async function waitAndSettle(tx: string, payment: Payment, wanted: PaymentRequirements) {
+  await eventually("the submitted transaction", () => world.ledger.tx(tx));
+  return settle(payment, wanted);
+}
 const paid = async (wanted: PaymentRequirements, amount = BigInt(wanted.amount)) =>
   payTerms(world, await world.buyer(), wanted, undefined, {
     outputs: () => [{ address: wanted.payTo, lovelace: amount }],
   });
 
 describe("a payment to another server", () => {
-  it("is verified without being stored or submitted, and then settled once", async () => {
+  it("is verified without being stored or submitted, and then settled once with few provider calls", async (t) => {
     const wanted = terms();
     const payment = await paid(wanted);
     assert.equal((await verify(payment, wanted)).isValid, true);
     assert.equal(await world.ledger.tx(payment.tx), undefined);
-    const settled = await settle(payment, wanted);
+    const answer = await ask("settle", payment, wanted);
+    const settled = json<Settlement>(answer);
     assert.deepEqual([settled.success, settled.transaction, settled.extra?.status], [true, payment.tx, "confirmed"]);
+    const { calls } = usage(answer);
+    t.diagnostic(`${calls} provider calls for a settlement`);
+    assert.ok(calls <= 8, `${calls} calls`);
     assert.equal((await settle(payment, wanted)).errorReason, "duplicate_settlement");
     assert.equal((await verify(payment, wanted)).invalidReason, "duplicate_settlement");
   });
@@ -138,6 +147,28 @@ describe("a payment to another server", () => {
     assert.equal((await settle(payment, quote)).errorReason, "invalid_payment_requirements");
   });
 
+  it("is settled for its own offer alone if the answer to its submission was lost", async () => {
+    for (const [fault, confirmations] of [
+      [{ reset: true }, 0],
+      [{ status: 504 }, 1],
+    ] as const) {
+      const offer = () => {
+        const wanted = terms();
+        return { ...wanted, extra: { ...wanted.extra, confirmationPolicy: { l1Confirmations: confirmations } } };
+      };
+      const [wanted, other] = [offer(), offer()];
+      const payment = await paid(wanted);
+      await world.ledger.fault({ endpoint: "/tx/submit", when: "after", times: 1, ...fault });
+      const reused = { ...payment, payload: { ...payment.payload, accepted: other } };
+      const [settled, refused] = await Promise.all([settle(payment, wanted), waitAndSettle(payment.tx, reused, other)]);
+      assert.deepEqual([settled.success, settled.transaction], [true, payment.tx], JSON.stringify(settled));
+      assert.equal(refused.success, false, "for another offer, while the first one is settled");
+      assert.equal((await settle(reused, other)).success, false, "for another offer, afterwards");
+      assert.equal((await settle(payment, wanted)).errorReason, "duplicate_settlement");
+      await world.ledger.clearFaults();
+    }
+  });
+
   it("goes on with the same request after a crash", async () => {
     const wanted = terms({ extra: { confirmationPolicy: { l1Confirmations: 2 } } });
     const payment = await paid(wanted);
@@ -146,7 +177,10 @@ describe("a payment to another server", () => {
     world.stack.killWorkers();
     await lost;
     await world.stack.startWorkers();
-    assert.equal((await settle(payment, wanted)).success, true);
+    let settled = await settle(payment, wanted);
+    // If the answer of the node was not recorded, it is awaited for a while.
+    while (settled.errorReason === "settlement_pending") settled = await settle(payment, wanted);
+    assert.equal(settled.success, true, JSON.stringify(settled));
   });
 });
 

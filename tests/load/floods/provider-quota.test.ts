@@ -10,32 +10,12 @@ import { changedConfig, withLimits } from "../../support/helpers/config.ts";
 import { inDatabase } from "../../support/helpers/database.ts";
 import { type Answer, errorOf, post, send, usage } from "../../support/helpers/http.ts";
 import { type Listing, list } from "../../support/helpers/listings.ts";
-import { makeOut, type Payment, refusalOf, unlockUrl } from "../../support/helpers/payments.ts";
+import { makeOut, type Payment } from "../../support/helpers/payments.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
+import { present, presentUntilServed, slowest } from "./served.ts";
 
 /** Calls of all clients before anything is paid, in this many ms. */
 const WINDOW_MS = 10_000;
-
-const present = (world: World, listing: Listing, payment: Pick<Payment, "header">, network: string): Promise<Answer> =>
-  send(unlockUrl(world, listing), { headers: { "cf-connecting-ip": network, "payment-signature": payment.header } });
-
-/**
- * Presents a payment as a client does that waits as long as it is told to: how long that took, in ms, how often it waited, and
- * when it last asked.
- */
-async function presentUntilServed(world: World, listing: Listing, payment: Payment, network: string) {
-  const began = performance.now();
-  for (let waits = 0; ; waits++) {
-    const askedAt = performance.now();
-    const answer = await present(world, listing, payment, network);
-    const ms = performance.now() - began;
-    if (answer.status === 200) return { ms, waits, askedAt, answer };
-    const pending = answer.status === 402 && refusalOf(answer) === "settlement_pending";
-    assert.ok(pending || [429, 503].includes(answer.status), answer.text);
-    assert.ok(ms < 180_000, `not served: ${answer.status} ${answer.text}`);
-    await pause(pending ? 1_000 : 1_000 * Number(answer.headers.get("retry-after")));
-  }
-}
 
 describe("provider calls before a payment", { timeout: 300_000 }, () => {
   const LIMIT = 8;
@@ -139,7 +119,6 @@ describe("at the rates that are deployed", { timeout: 900_000 }, () => {
     for (const buyer of await world.buyers(count)) payments.push(await makeOut(world, buyer, listing));
     return payments;
   };
-  const slowest = (served: { ms: number }[]) => Math.max(...served.map(({ ms }) => ms)) / 1_000;
 
   it("honest buyers are served within 30 seconds beside three networks of refused payments", async (t) => {
     const [refused, payments] = [
