@@ -157,7 +157,7 @@ function tellWhere() {
   const button = createElement("button", {
     type: "button",
     className: "plain",
-    textContent: session() ? `Get ${tada(GIFT)} more` : `Sign in with the test wallet and ${tada(GIFT)}`,
+    textContent: session() ? `Get ${tada(GIFT)} more` : `Sign in with a test wallet that holds ${tada(GIFT)}`,
   });
   button.addEventListener("click", async () => {
     button.toggleAttribute("disabled", true);
@@ -168,7 +168,7 @@ function tellWhere() {
     button.toggleAttribute("disabled", false);
   });
   strip?.replaceChildren(
-    "Local ledger: test ADA is made here. The coins of other wallets are on preprod and cannot pay here. ",
+    "Test shop on a local ledger: its tADA is free and has no value. Wallets on the public test network cannot pay here. ",
     button,
   );
 }

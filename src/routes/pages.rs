@@ -218,11 +218,11 @@ pub async fn paywall(app: &App, id: ListingId) -> Result<Response, ApiError> {
     let required = decode_header(asked.header(PAYMENT_REQUIRED).unwrap_or_default());
     let required: PaymentRequired = required.map_err(Fault::in_making("terms"))?;
     let listing = listed(app, &id).await?;
-    let escrow = required.accepts.iter().find_map(|entry| entry.extra.escrow());
+    let is_offered = |protected| required.accepts.iter().any(|entry| entry.extra.escrow().is_some() == protected);
     let offer = ::pages::paywall::Offer {
         listing: &listing,
-        instant: required.accepts.iter().any(|entry| entry.extra.escrow().is_none()),
-        protected: escrow.map(|extra| extra.terms.deadlines),
+        instant: is_offered(false),
+        protected: is_offered(true),
         explorer: &app.settings()?.explorer_url,
     };
     Ok(instead(app, asked, ::pages::paywall::page(&offer)))

@@ -1,6 +1,7 @@
 //! Pages that explain the service: how protection works, help, about, and how to connect an agent.
 
 use escrow::evidence::EVIDENCE_GRACE_MS;
+use market::fees::MIN_FEE;
 use maud::{Markup, html};
 
 use crate::{
@@ -38,7 +39,10 @@ fn page(origin: &str, path: &str, title: &str, description: &str, main: &Markup)
 pub fn protection(origin: &str) -> String {
     let [due, disputed, opens, over] = MINUTES;
     let main = html! {
-        p.lead { "A protected purchase guarantees one thing: " b { "you get exactly the file that the seller committed to before you paid, or your money back." } }
+        p.lead {
+            "A protected purchase guarantees one thing: " b { "you get exactly the file that the seller committed to before you paid, or your money back." }
+            " If the wrong file arrives, you must dispute it within " (disputed) " minutes of your order. If nothing arrives, there is no hurry."
+        }
         p {
             "When a prompt is listed, its " dfn { "fingerprint" } " is published: a number that is computed from the text \
              (SHA-256). The same text always has the same fingerprint, and no other text has it. So everybody can check \
@@ -57,9 +61,14 @@ pub fn protection(origin: &str) -> String {
                 (&format!("{disputed} min"), "Seller paid", "You need do nothing"),
             ]))
             p {
-                "The " dfn { "proof of delivery" } " is the seller's commitment, recorded on the chain, to the text that you receive. \
-                 Your text opens as soon as the proof is recorded. This shop compares its fingerprint with the listing's, and \
-                 shows you the result."
+                "The " dfn { "proof of delivery" } " is a fingerprint of the delivered text that the seller records on the chain. As \
+                 soon as it is recorded, your text opens. This shop then compares the fingerprint of your text with the listing's, and \
+                 tells you on the same page if they differ."
+            }
+            p {
+                "You may close the page once you have paid. The purchase goes on without it, and you read the text, now and \
+                 whenever you like, in your account or through “I already bought this” on the listing. Only the " (disputed) " minutes \
+                 for a dispute go on as well."
             }
         }
         section.ending aria-labelledby="missing" {
@@ -71,13 +80,13 @@ pub fn protection(origin: &str) -> String {
                 ("From then on", "Money back", "All that was held"),
             ]))
             p {
-                "Did you pay from your Surety balance, the money returns to it by itself, usually within minutes. Did you pay with \
-                 your own wallet, press “Take your money back” on the purchase's page and sign: only you can move it, and there is no \
-                 last day for it."
+                "If you paid from your Surety balance, the money returns to it by itself, usually within minutes. If you paid with \
+                 your own wallet, press “Take your money back” on the purchase's page, and sign. Only you can take it, and you may do \
+                 so at any later time."
             }
         }
         section.ending aria-labelledby="disputed" {
-            h2 #disputed { "3. Another file arrives: you dispute, and an arbiter decides" }
+            h2 #disputed { "3. The wrong file arrives: you dispute, and an arbiter decides" }
             (flow("The money goes from you into the contract. The arbiter decides whether it goes back to you or to the seller.", true, true, true))
             (times(&[
                 (&format!("Until {disputed} min"), "You dispute", "The seller cannot collect"),
@@ -85,19 +94,26 @@ pub fn protection(origin: &str) -> String {
                 ("Minutes later", "Paid out", "To you or to the seller"),
             ]))
             p {
-                "Press “Dispute” on the purchase's page. If the files differ, or no proof of what was delivered reaches the arbiter in \
-                 time, you get everything back. If they are the same, you lose the dispute: the seller gets the price, and you keep the \
-                 text. Before you confirm, the page says so if it already knows the outcome."
+                "Press “Dispute” on the purchase's page, before minute " (disputed) ". This shop then gives the arbiter the text that it \
+                 delivered. If the fingerprint of that text is not the listing's, or if the arbiter does not receive the delivered text \
+                 by minute " (over) ", you get everything back that the contract held, without doing anything more. If the \
+                 fingerprint is the listing's, you lose the dispute: the seller is paid, and you keep the text. If it is already clear \
+                 that you would lose, the page says so before you confirm the dispute."
             }
         }
         section aria-labelledby="arbiter" {
             h2 #arbiter { "Who is the arbiter, and what does it look at?" }
             p {
-                "A program of this service's operator, kept apart from the shop, with a key and a database of its own. It looks at \
-                 three things and nothing else: whether the contract's money is for this listing, whether the text is the one that the \
-                 seller recorded as delivered, and whether its fingerprint is the listing's. No person reads your text, and \
-                 nobody judges its quality. The decision, its reason and the payment are shown on the purchase's page. The contract \
-                 lets the arbiter decide disputed purchases only; you trust the operator to run it as described here."
+                "A program of this shop's operator, kept apart from the shop, with a key and a database of its own. It checks three \
+                 things and nothing else: whether the money in the contract was paid for this listing, whether the text is the one \
+                 whose fingerprint the seller recorded, and whether its fingerprint is the listing's. No person reads your text, and \
+                 nobody judges its quality. The decision, its reason and the payment are shown on the purchase's page."
+            }
+            p {
+                "The contract gives the arbiter power over disputed purchases only, and only from minute " (opens) " on. It does not \
+                 check how the arbiter decides: that it goes by fingerprints, and pays the winner, is what you trust the operator with. \
+                 If the arbiter never decides, the money stays in the contract until you release it to the seller, or the seller \
+                 agrees to give it back."
             }
         }
         section aria-labelledby="uncovered" {
@@ -105,13 +121,15 @@ pub fn protection(origin: &str) -> String {
             ul {
                 li { b { "Quality." } " Whether the prompt is good, builds what its description says, or looks like its recording." }
                 li { b { "Instant purchases." } " The seller is paid at once. There is no dispute and no refund, whatever arrives." }
-                li { b { "Waiting too long." } " After " (disputed) " minutes an undisputed purchase is paid out and final." }
-                li { b { "A change of mind." } " You can ask for a refund before the proof arrives; if the proof comes in time all the same, the arbiter decides as above." }
-                li { b { "Network fees." } " The chain's fee for each transaction, usually 0.2 to 0.5 tADA, does not come back." }
+                li { b { "Waiting too long." } " Once a proof of delivery is recorded, minute " (disputed) " ends your time to dispute: the seller is paid, and the sale is final." }
+                li { b { "A shop that is down." } " If the proof is recorded and this shop does not show you the text, dispute it before minute " (disputed) ": if the arbiter does not receive the text either, you get your money back." }
+                li { b { "A change of mind." } " On the purchase's page you can ask for a refund before the proof is recorded. If the right file arrives in time all the same, the arbiter decides as in a dispute, and the seller is paid." }
+                li { b { "Network fees." } " Each transaction costs 0.2 to 0.5 tADA, which do not come back: your payment, and each later one that you sign." }
             }
             p {
-                "Times count from your order and are given in minutes here; your purchase's page shows each as a time of day. A \
-                 protected price may come with a " dfn { "deposit" } " that the contract needs to work; you get it back however the sale ends."
+                "Times count from the moment when you press “Pay”, and your purchase's page shows each as a time of day. A \
+                 protected price may come with a " dfn { "deposit" } " that the contract needs to work; you get it back however the sale ends. Of a \
+                 protected price this shop keeps a tenth, at least " (MIN_FEE.display_tada()) "; the seller gets the rest."
             }
         }
         p.acts { a.button href="/?mode=protected" { "Browse protected prompts" } a.button.quiet href="/help" { "Help" } }
@@ -296,6 +314,8 @@ mod tests {
             "What is not covered",
             "Instant purchases.",
             "returns to it by itself",
+            "You may close the page",
+            "what you trust the operator with",
             "Take your money back",
         ] {
             assert!(page.contains(said), "{said}");

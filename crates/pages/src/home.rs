@@ -135,9 +135,9 @@ pub fn page(origin: &str, asked: &Asked, found: &Found<'_>) -> String {
                     ul.trust {
                         li { "✓ Money held until delivery is proven" }
                         li { "✓ File checked by its fingerprint" }
-                        li { "✓ Disputes decided within about an hour" }
+                        li { "✓ Disputes decided within an hour of the order" }
                     }
-                    p.small.soft { "Prompts marked “Instant only” are not protected: the seller is paid at once." }
+                    p.small.soft { "You choose before you pay. Instant purchases are not protected: the seller is paid at once." }
                 }
             }
             (chips(asked))

@@ -118,7 +118,7 @@ fn buy_box(listing: &Listing) -> Markup {
         aside.box.sticky.stack aria-label="Buy" {
             p.price { (tada(listing.price_lovelace)) }
             (buy(listing))
-            p.small.soft { "Plain text (Markdown), shown in about 30 seconds. Yours to keep." }
+            p.small.soft { "Plain text (Markdown), shown 20 to 60 seconds after you pay. Yours to keep." }
             @if protected { (protection(listing)) }
             @if listing.offers(DeliveryMode::Instant) {
                 p.small.soft {
@@ -145,16 +145,17 @@ fn protection(listing: &Listing) -> Markup {
                 }
                 li {
                     span {
-                        "No proof of delivery within " (guide::PROOF_DUE) " min? " b { "You can take your money back." }
-                        " The proof is the fingerprint of what you received, which the seller records on the ledger."
+                        "Nothing arrives? Without a proof of delivery within " (guide::PROOF_DUE) " min, " b { "you can take your money back" }
+                        ". The proof is a fingerprint of the delivered text that the seller records on the ledger."
                     }
                 }
                 li {
                     span {
-                        "Another file than that? " b { "Dispute within " (guide::DISPUTE_UNTIL) " min" }
-                        "; an arbiter compares fingerprints and decides within about an hour."
+                        "The wrong file arrives? " b { "Dispute within " (guide::DISPUTE_UNTIL) " min of your order" }
+                        ". The arbiter, a program of this shop's operator, compares fingerprints and decides within an hour of the order."
                     }
                 }
+                li { span { "The right file arrives? The seller is paid after " (guide::DISPUTE_UNTIL) " min, and you need do nothing." } }
             }
             p.small.soft {
                 "Not covered: whether the prompt is good, or does what its description says. "

@@ -2,13 +2,12 @@
 //! at the same path.
 
 use cardano::Lovelace;
-use escrow::Deadlines;
 use market::DeliveryMode;
 use maud::{Markup, html};
 
 use crate::{
     asset::{ICON, PAYWALL},
-    format::{clock, file_name, tada},
+    format::{file_name, tada},
     guide,
     layout::{Page, Section},
     parts, preview,
@@ -28,8 +27,8 @@ pub struct Offer<'a> {
     pub listing: &'a Listing,
     /// Whether an instant payment is possible.
     pub instant: bool,
-    /// Deadlines of a protected payment if it were made now; `None` if none is possible.
-    pub protected: Option<Deadlines>,
+    /// Whether a protected payment is possible.
+    pub protected: bool,
     /// Address of a block explorer, to which a transaction's id is appended.
     pub explorer: &'a str,
 }
@@ -102,10 +101,10 @@ fn summary(listing: &Listing) -> Markup {
                 div.line.total { span { "Total, about" } (tada(total)) }
             }
             p.small.soft {
-                "Have about " (tada([total, CHANGE].into_iter().sum())) " in a wallet that pays: Cardano keeps at least about 1 tADA \
-                with the change, which stays yours."
+                "A wallet needs about " (tada([total, CHANGE].into_iter().sum())) " to pay this: Cardano wants at least 1 tADA to stay \
+                in it as change, which is yours."
             }
-            p.small.soft { "Test network: no real money moves." }
+            p.small.soft { "Test network: tADA is not real money." }
         }
     }
 }
@@ -117,14 +116,15 @@ impl Offer<'_> {
             form.stack #choose {
                 fieldset.options {
                     legend { "1. Protection" }
-                    @if let Some(deadlines) = self.protected {
+                    @if self.protected {
                         label.option {
                             input #protected type="radio" name="mode" value=(DeliveryMode::Protected.as_str()) checked;
                             span {
                                 b { "Protected" } " " em.pill { "Recommended" }
-                                span.small.soft { (guide::GUARANTEE) " A smart contract, a program on Cardano's public ledger, holds it meanwhile." }
-                                span.small.soft { "No proof of delivery by " (clock(deadlines.submit_result)) ": you can take it back on the purchase's page; a Surety balance gets it back by itself." }
-                                span.small.soft { "Another file: dispute until " (clock(deadlines.unlock)) ", and an arbiter compares." }
+                                span.small.soft { (guide::GUARANTEE) " A smart contract, a program on Cardano's public ledger, holds the money until then." }
+                                span.small.soft { b { "Right file: " } "the seller is paid " (guide::DISPUTE_UNTIL) " min after your order." }
+                                span.small.soft { b { "Wrong file: " } "dispute within those " (guide::DISPUTE_UNTIL) " min. A program of this shop's operator, the arbiter, compares fingerprints." }
+                                span.small.soft { b { "Nothing within " (guide::PROOF_DUE) " min: " } "take your money back on the purchase's page. To a Surety balance it returns by itself." }
                                 span.small.soft { "Quality is not covered. " a href=(guide::PROTECTION) { "How protection works" } }
                             }
                         }
@@ -132,7 +132,7 @@ impl Offer<'_> {
                     @if self.instant {
                         label.option {
                             input #instant type="radio" name="mode" value=(DeliveryMode::Instant.as_str())
-                                checked[self.protected.is_none()];
+                                checked[!self.protected];
                             span { b { "Instant" } span.small.soft { "The seller is paid at once. No protection, no refund." } }
                         }
                     }
@@ -151,7 +151,7 @@ impl Offer<'_> {
                 }
                 (parts::no_wallet())
                 button.wide #go disabled { "Pay " (self.listing.price_lovelace.display_tada()) }
-                p.small.soft { span #before-signing { "Your wallet shows the transaction before you sign. " } "You are never charged twice." }
+                p.small.soft { span #before-signing { "Your wallet shows the transaction before you sign. " } "Once you have paid, you may close this page and come back for the text. You are never charged twice." }
                 noscript { p.warning { "Paying needs JavaScript, because your wallet is asked to sign." } }
             }
         }

@@ -326,7 +326,7 @@ describe("the paywall's page", () => {
     const [listing, wallet] = [await offered(world), await world.buyer(3_000_000n)];
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     await pay(page).click();
-    await page.getByText("Have about 7.2 tADA in a wallet that pays").waitFor();
+    await page.getByText("A wallet needs about 7.2 tADA to pay this").waitFor();
     await page.getByRole("alert").filter({ hasText: "and the change, which stays yours" }).waitFor();
     assert.equal(await page.getByRole("heading", { name: "Your wallet signs this" }).isVisible(), false);
     await page.close();

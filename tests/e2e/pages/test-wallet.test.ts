@@ -24,7 +24,7 @@ after(async () => {
 });
 
 const READER = { headers: { accept: "text/html" } };
-const begin = (page: Page) => page.getByRole("button", { name: "Sign in with the test wallet and 100 tADA" });
+const begin = (page: Page) => page.getByRole("button", { name: "Sign in with a test wallet that holds 100 tADA" });
 
 /** The test wallet's script, in a page. */
 const SCRIPT = /\/assets\/[0-9a-f]{12}\/test-wallet\.js/;
