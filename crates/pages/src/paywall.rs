@@ -151,7 +151,7 @@ impl Offer<'_> {
                 }
                 (parts::no_wallet())
                 button.wide #go disabled { "Pay " (self.listing.price_lovelace.display_tada()) }
-                p.small.soft { span #before-signing { "Your wallet shows the transaction before you sign. " } "Once you have paid, you may close this page and come back for the text. You are never charged twice." }
+                p.small.soft { span #before-signing { "Your wallet shows the transaction before you sign. " } "The page may be closed once you have paid: come back to it for the text. You are never charged twice." }
                 noscript { p.warning { "Paying needs JavaScript, because your wallet is asked to sign." } }
             }
         }

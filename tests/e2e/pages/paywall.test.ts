@@ -191,7 +191,7 @@ describe("the paywall's page", () => {
     assert.equal(await page.locator("#choose").isVisible(), false, "the steps replace the form");
     assert.match((await stages.first().getAttribute("class")) ?? "", /done/);
     await page.getByText(/Elapsed: [1-9]\d* s/).waitFor();
-    await page.getByText("You may close this page").waitFor();
+    await page.getByText("You may close this page. Your purchase is safe").waitFor();
     const shown = page.getByRole("link", { name: "See the transaction" });
     const href = (await shown.getAttribute("href")) ?? "";
     await assertAccessible(page);
@@ -349,7 +349,7 @@ describe("the paywall's page", () => {
     const page = await context.newPage();
     await page.goto(`${world.api}/listings/${listing.id}/unlock`);
     await page.locator(".warning").filter({ hasText: "Paying needs JavaScript" }).waitFor();
-    await page.getByText("dispute until").waitFor();
+    await page.getByText("dispute within those 31 min").waitFor();
     await context.close();
     const { page: bare } = await visit(world, browser, `/listings/${listing.id}/unlock`);
     await bare.getByText("No Cardano wallet was found").waitFor();

@@ -93,7 +93,7 @@ describe("the test wallet", () => {
 
   it("is distinguished from preprod wallets before anything is signed", async () => {
     const { page } = await open(`/listings/${(await offered(world)).id}/unlock`);
-    await page.getByText("The coins of other wallets are on preprod and cannot pay here").waitFor();
+    await page.getByText("Wallets on the public test network cannot pay here").waitFor();
     await page.getByRole("radio", { name: "Surety test wallet" }).waitFor();
     await page.close();
   });
