@@ -10,7 +10,9 @@ use std::{
     io::{BufRead, Write, stdin, stdout},
 };
 
-use cardano::{
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use surety_cardano::{
     Address, KeyHash, Lovelace, TxRef,
     address::PaymentAddress,
     chain::{Utxo, Value},
@@ -21,8 +23,6 @@ use cardano::{
         BuildError, BuiltTx, NewOutput, ReferenceInput, ScriptInput, TxPlan, UnsignedTx, Validity, Wallet, build, sweep,
     },
 };
-use serde::Deserialize;
-use serde_json::{Value as Json, json};
 
 #[derive(Deserialize)]
 struct TxScenario {

@@ -8,12 +8,12 @@
 
 use std::io::{BufRead, Write, stdin, stdout};
 
-use cardano::{
+use serde::Deserialize;
+use surety_cardano::{
     Address,
     cip8::{self, DataSignature, SignedMessage},
     keys::{Native, SigningKey},
 };
-use serde::Deserialize;
 
 #[derive(Deserialize)]
 #[serde(untagged)]

@@ -24,9 +24,10 @@ pub use client::{Client, Http, Request, Response};
 pub use outputs::{TransactionOutputs, outputs};
 pub use parameters::protocol_parameters;
 pub use stream::{AnswerReader, Collect};
-pub use unspent::{
-    End, Holdings, LovelaceReader, UnspentOutputs, UnspentPage, keep_most_valuable, keep_most_valuable_within, utxos,
-};
+pub use unspent::{End, Holdings, LovelaceReader, UnspentOutputs, UnspentPage, unspent_outputs};
+// For the workers, which limit what one request holds.
+#[doc(hidden)]
+pub use unspent::{keep_most_valuable, keep_most_valuable_within};
 #[cfg(feature = "ureq")]
 pub use ureq::Ureq;
 

@@ -1,5 +1,5 @@
-//! The port to the chain: a trait for reading the chain and submitting transactions. `edge` implements it with
-//! Blockfrost's HTTP API; tests implement it with the local ledger.
+//! The port to the chain: a trait for reading the chain and submitting transactions.
+//! [`blockfrost::Client`](crate::blockfrost::Client) implements it over any HTTP library.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -27,8 +27,8 @@ pub enum Evaluation {
     Refused(String),
 }
 
-/// The port to a service that runs scripts. `edge` implements it with Blockfrost's HTTP API; tests implement it with
-/// the local ledger.
+/// The port to a service that runs scripts. [`blockfrost::Client`](crate::blockfrost::Client) implements it over any
+/// HTTP library.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Evaluate {
     /// Evaluates a transaction, signed or not.

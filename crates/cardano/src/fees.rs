@@ -17,14 +17,14 @@ use crate::{
 };
 
 /// Number of bytes of reference scripts in one price tier (Conway, `refScriptCostStride`).
-pub const REFERENCE_SCRIPT_TIER_BYTES: u64 = 25_600;
+const REFERENCE_SCRIPT_TIER_BYTES: u64 = 25_600;
 /// Ratio of a tier's price per byte to that of the tier before: 6/5 (Conway, `refScriptCostMultiplier` = 1.2).
 const TIER_MULTIPLIER: Rational = Rational { numerator: 6, denominator: 5 };
 /// Maximum number of bytes of reference scripts in one transaction (Conway, `maxRefScriptSizePerTx`).
 pub const MAX_REFERENCE_SCRIPT_BYTES: u64 = 200 * 1024;
 /// Size in bytes of the flag `is_valid`, which the ledger does not count for a transaction's fee and maximum size
 /// (Alonzo, `toCBORForSizeComputation`).
-pub const IS_VALID_BYTES: usize = 1;
+const IS_VALID_BYTES: usize = 1;
 
 /// Execution units of scripts: memory and CPU steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,6 +16,8 @@ pub mod evaluation;
 pub mod fees;
 pub mod hash;
 pub mod history;
+// For x402-cardano and the workers.
+#[doc(hidden)]
 pub mod json;
 pub mod keys;
 pub mod money;

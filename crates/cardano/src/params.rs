@@ -47,7 +47,7 @@ pub struct Rational {
 
 /// Number of bytes that the ledger adds to an output's size when it computes the minimum lovelace, for the output's
 /// entry in the UTxO map (Babbage, `utxoEntrySizeWithoutVal`).
-pub const UTXO_ENTRY_OVERHEAD: u64 = 160;
+pub(crate) const UTXO_ENTRY_OVERHEAD: u64 = 160;
 
 #[cfg(any(test, feature = "fixtures"))]
 impl ProtocolParameters {

@@ -3,13 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
-use cardano::{
+use serde_json::Value;
+use surety_cardano::{
     Lovelace, TxHash,
     blockfrost::{self, AnswerReader, LovelaceReader, TransactionOutputs, UnspentPage},
     history::Place,
     tx::transaction_id,
 };
-use serde_json::Value;
 
 const RECORDED: &str = include_str!("blockfrost.json");
 const TOKEN: &str = "b0d07d45fe9514f80213f4020e5a61241458be626841cde717cb38a76e7574636f696e";
@@ -120,7 +120,7 @@ const ADDRESS: &str =
     "addr1qxqs59lphg8g6qndelq8xwqn60ag3aeyfcp33c2kdp46a09re5df3pzwwmyq946axfcejy5n4x0y99wqpgtp2gd0k09qsgy6pz";
 
 fn unspent(body: &[u8]) {
-    let utxos = blockfrost::utxos(body, ADDRESS).unwrap().utxos;
+    let utxos = blockfrost::unspent_outputs(body, ADDRESS).unwrap().utxos;
     let held: Vec<u64> = utxos.iter().map(|utxo| utxo.value.lovelace.get()).collect();
     assert_eq!(held, [42_000_000, 729_235_000, 42_000_000]);
     assert_eq!(utxos[2].value.assets[TOKEN], 12);

@@ -18,7 +18,7 @@ use cardano::{
     slots::SlotConfig,
     tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
 };
-use escrow::{
+use surety_escrow::{
     Datum, Deadlines, Deployment, State,
     plan::{ChainTime, Escrow, Planner, Step},
     spend::{Ending, Spent},

@@ -128,7 +128,7 @@ impl Provider {
         for (page, end) in Holdings::pages(MAX_PAGES_AT_AN_END) {
             let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order={}", end.order());
             let Some(body) = self.call(&path, None)? else { break };
-            if !holdings.take(end, blockfrost::utxos(&body, address)?, PAGE) {
+            if !holdings.take(end, blockfrost::unspent_outputs(&body, address)?, PAGE) {
                 break;
             }
         }

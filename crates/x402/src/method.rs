@@ -8,6 +8,70 @@
 //! ```
 //!
 //! Offers are not stored. An entry that comes back is rebuilt from the sale and compared byte for byte.
+//!
+//! # A method of your own
+//!
+//! [`PaymentMethod`] can be implemented outside of this crate, usually around [`DefaultMethod`]. Such a method adds rules:
+//! [`exact::verify`](crate::exact::verify) checks them together with the rules for every payment. A method cannot add
+//! fields to `extra`, because the types of `extra` are those of the scheme document ([`Extra`](crate::wire::Extra)).
+//! This method refuses payments that are too large, so that no buyer pays more by mistake:
+//!
+//! ```
+//! use cardano::{Address, Network, address::text_of, params::ProtocolParameters, slots::{Millis, SlotConfig}};
+//! use x402_cardano::{
+//!     Refusal,
+//!     escrow::VerifiedLock,
+//!     exact::{PaymentContext, VerificationContext},
+//!     method::{CannotPay, DefaultMethod, Draft, OfferError, Offered, PaymentMethod, PaymentOutput, Sale},
+//!     wire::{Accepted, DefaultExtra, PaymentRequirements},
+//! };
+//!
+//! struct NoGifts(DefaultMethod);
+//!
+//! impl PaymentMethod for NoGifts {
+//!     fn check(&self, case: &PaymentContext<'_>) -> Result<(), Refusal> {
+//!         self.0.check(case)?;
+//!         let PaymentRequirements { pay_to, amount, .. } = &case.offered.requirements;
+//!         let paid = case.payment.tx.outputs.iter().filter(|output| text_of(&output.address) == *pay_to);
+//!         let gift = Refusal::Method { code: "overpaid", message: "pay exactly the amount, in one output" };
+//!         if paid.map(|output| output.value.lovelace.get()).eq([amount.get()]) { Ok(()) } else { Err(gift) }
+//!     }
+//!
+//!     // The rest is that of `default`.
+//!     fn name(&self) -> &'static str {
+//!         self.0.name()
+//!     }
+//!     fn network(&self) -> Network {
+//!         self.0.network()
+//!     }
+//!     fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Draft<'_>, OfferError> {
+//!         self.0.draft(sale, clock, nonce)
+//!     }
+//!     fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError> {
+//!         self.0.listed(sale)
+//!     }
+//!     fn recognise(&self, sale: &Sale<'_>, accepted: &Accepted) -> Result<Offered, Refusal> {
+//!         self.0.recognise(sale, accepted)
+//!     }
+//!     fn check_on_chain(
+//!         &self,
+//!         context: &VerificationContext<'_>,
+//!         payer: &Address,
+//!     ) -> Result<Option<VerifiedLock>, Refusal> {
+//!         self.0.check_on_chain(context, payer)
+//!     }
+//!     fn output(
+//!         &self,
+//!         offered: &Offered,
+//!         buyer: &Address,
+//!         return_address: Option<&Address>,
+//!         parameters: &ProtocolParameters,
+//!         slots: &SlotConfig,
+//!     ) -> Result<PaymentOutput, CannotPay> {
+//!         self.0.output(offered, buyer, return_address, parameters, slots)
+//!     }
+//! }
+//! ```
 
 mod default;
 mod escrow;

@@ -89,6 +89,14 @@ pub enum Refusal {
     Limit(#[from] LimitBroken),
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// The payment breaks a rule of a payment method outside of this crate ([`crate::method`]).
+    #[error("{message}")]
+    Method {
+        /// Stable code of the rule.
+        code: &'static str,
+        /// Message that tells the client what to do.
+        message: &'static str,
+    },
     #[error(transparent)]
     Commitment(#[from] InvalidCommitment),
     /// The payment is valid but was not settled. If it is still pending ([`NotSettled::Pending`]), it may yet be
@@ -122,6 +130,7 @@ impl Refusal {
             Self::Value(error) => error.code(),
             Self::Limit(error) => error.code(),
             Self::Lock(error) => error.code(),
+            Self::Method { code, .. } => code,
             Self::Commitment(error) => error.code(),
             Self::Settlement(error) => error.code(),
         }

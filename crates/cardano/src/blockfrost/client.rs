@@ -1,6 +1,6 @@
 //! A client of Blockfrost's API over any HTTP library.
 
-use super::{Holdings, inclusion, outputs, protocol_parameters, tip, transaction, utxos};
+use super::{Holdings, inclusion, outputs, protocol_parameters, tip, transaction, unspent_outputs};
 use crate::{
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation, evaluation, evaluation_request},
@@ -52,7 +52,7 @@ pub trait Http {
 /// implementation for native programs.
 ///
 /// ```
-/// use cardano::{blockfrost::{Client, Http, Request, Response}, chain::Chain};
+/// use surety_cardano::{blockfrost::{Client, Http, Request, Response}, chain::Chain};
 ///
 /// /// On Cloudflare Workers, for example, `send` would call `worker::Fetch`.
 /// struct Recorded;
@@ -69,7 +69,7 @@ pub trait Http {
 /// # futures_lite::future::block_on(async {
 /// let chain = Client::new(Recorded, "https://cardano-preprod.blockfrost.io/api/v0", "preprod...");
 /// assert_eq!(chain.tip().await?.height, 7);
-/// # Ok::<(), cardano::chain::ChainError>(())
+/// # Ok::<(), surety_cardano::chain::ChainError>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone, Debug)]
@@ -146,7 +146,7 @@ impl<H: Http> Chain for Client<H> {
             let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order={}", end.order());
             // An address that was never used is unknown to the provider.
             let Some(body) = self.read(&path).await? else { break };
-            if !holdings.take(end, utxos(&body, address)?, PAGE) || enough(holdings.utxos()) {
+            if !holdings.take(end, unspent_outputs(&body, address)?, PAGE) || enough(holdings.utxos()) {
                 break;
             }
         }

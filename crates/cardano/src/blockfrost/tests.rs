@@ -263,6 +263,6 @@ proptest! {
     #[test]
     fn no_answer_panics(body in proptest::collection::vec(any::<u8>(), 0..300)) {
         let tx = TxHash::new([0; 32]);
-        let _ = (tip(&body), protocol_parameters(&body), utxos(&body, ""), outputs(&body, &tx), transaction(&body, &tx));
+        let _ = (tip(&body), protocol_parameters(&body), unspent_outputs(&body, ""), outputs(&body, &tx), transaction(&body, &tx));
     }
 }

@@ -168,11 +168,13 @@ impl Collect for UnspentPage {
     }
 }
 
-/// Parses a complete page of unspent outputs.
+/// Parses a complete page of unspent outputs. The field `utxos` of the result is what a
+/// [`Wallet`](crate::tx::build::Wallet) takes. [`Client`](super::Client) reads all pages of an address
+/// ([`Chain::utxos_at`](crate::chain::Chain::utxos_at)).
 ///
 /// # Errors
 /// [`ChainError`](crate::chain::ChainError) if the response does not have the documented shape.
-pub fn utxos(body: &[u8], address: &str) -> ChainResult<UnspentOutputs> {
+pub fn unspent_outputs(body: &[u8], address: &str) -> ChainResult<UnspentOutputs> {
     stream::whole(body, UnspentPage::at(address))
 }
 

@@ -20,8 +20,8 @@
 //!
 //! ```
 //! # use std::collections::BTreeSet;
-//! # use cardano::{Address, Lovelace, chain::Utxo, keys::SigningKey, params::ProtocolParameters};
-//! use cardano::tx::build::{BuildError, BuiltTx, NewOutput, TxPlan, Validity, Wallet, build};
+//! # use surety_cardano::{Address, Lovelace, chain::Utxo, keys::SigningKey, params::ProtocolParameters};
+//! use surety_cardano::tx::build::{BuildError, BuiltTx, NewOutput, TxPlan, Validity, Wallet, build};
 //!
 //! fn pay(
 //!     key: &SigningKey, utxos: &[Utxo], to: Address, price: Lovelace, now_slot: u64, params: &ProtocolParameters,

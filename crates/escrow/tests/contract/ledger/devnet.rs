@@ -64,7 +64,7 @@ impl Devnet {
 
     pub fn utxos_at(&self, address: &str) -> Vec<Utxo> {
         let (status, body) = self.request("GET", &format!("/api/v0/addresses/{address}/utxos"), "", &[]);
-        if status == 404 { vec![] } else { blockfrost::utxos(&body, address).unwrap().utxos }
+        if status == 404 { vec![] } else { blockfrost::unspent_outputs(&body, address).unwrap().utxos }
     }
 
     pub fn outputs_of(&self, tx: &TxHash) -> Vec<Utxo> {

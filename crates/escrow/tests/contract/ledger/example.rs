@@ -1,8 +1,8 @@
 //! Test that the ledger accepts the steps of the example program.
 
 use cardano::blockfrost::{Client, Ureq};
-use escrow::State;
 use futures_lite::future::block_on;
+use surety_escrow::State;
 
 use super::world::EscrowLedger;
 

@@ -1,14 +1,14 @@
 //! Tests that unusual encodings which the contract accepts on the chain are decoded correctly.
 
 use cardano::{ContentHash, Lovelace, slots::Millis};
-use escrow::{
+use futures_lite::future::block_on;
+use pallas_codec::minicbor;
+use pallas_primitives::{BigInt, PlutusData};
+use surety_escrow::{
     Datum, Deadlines, State,
     plan::{Escrow, Step},
     spend::Spent,
 };
-use futures_lite::future::block_on;
-use pallas_codec::minicbor;
-use pallas_primitives::{BigInt, PlutusData};
 
 use super::world::{EscrowLedger, wallet};
 

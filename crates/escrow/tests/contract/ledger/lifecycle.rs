@@ -7,7 +7,8 @@ use cardano::{
     slots::Millis,
     tx::build::BuiltTx,
 };
-use escrow::{
+use futures_lite::future::block_on;
+use surety_escrow::{
     Action, AdminSignature, Datum, Deadlines, State, admin,
     dispute::{DisputeWithdrawal, Split},
     evidence::Winner,
@@ -15,7 +16,6 @@ use escrow::{
     rules::ContractRefusal,
     spend::{Ending, Spent},
 };
-use futures_lite::future::block_on;
 
 use super::world::{EscrowLedger, paid_to, wallet};
 

@@ -7,12 +7,12 @@ use cardano::{
     keys::SigningKey,
     tx::build::{BuiltTx, TxPlan},
 };
-use escrow::{
+use futures_lite::future::block_on;
+use surety_escrow::{
     Datum, Deadlines,
     plan::{DraftError, Escrow, Step},
     spend::{Ending, Spent},
 };
-use futures_lite::future::block_on;
 
 use super::world::{EscrowLedger, paid_to, wallet};
 

@@ -13,7 +13,7 @@ use cardano::{
     slots::{Millis, SlotConfig},
     tx::build::{BuiltTx, NewOutput, TxPlan, UnsignedTx, Validity, Wallet, build},
 };
-use escrow::{
+use surety_escrow::{
     Datum, Deadlines, Deployment, Parameters, State,
     plan::{ChainTime, Escrow, Planner},
 };

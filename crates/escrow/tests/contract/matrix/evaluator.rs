@@ -6,8 +6,8 @@ use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
 use blueprint::{Blueprint, Script};
 use cardano::{TxRef, chain::Value, fees::ExUnits, hash::blake2b, slots::SlotConfig};
-use escrow::Parameters;
 use pallas_codec::minicbor::{self, Encoder, data::Tag, encode::Error};
+use surety_escrow::Parameters;
 use uplc::tx::{error::Error as Evaluation, eval_phase_two_raw_with_protocol};
 
 use super::scene::{LIVE, REFERENCE_SCRIPT};

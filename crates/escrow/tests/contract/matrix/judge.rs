@@ -1,4 +1,4 @@
-//! Our rules for a whole transaction: the table in [`escrow::rules`], and the rules about outputs: several escrows in
+//! Our rules for a whole transaction: the table in [`surety_escrow::rules`], and the rules about outputs: several escrows in
 //! one transaction, values, payouts and votes.
 //!
 //! Every broken rule is reported, not only the first. A case that breaks exactly one rule shows that the contract
@@ -7,12 +7,12 @@
 use std::collections::HashSet;
 
 use cardano::{Lovelace, TxRef, chain::Value, keys::Native, slots::Millis};
-use escrow::{
+use futures_lite::future::block_on;
+use surety_escrow::{
     Action, AssetValue, Credential, Datum, MIN_REFERENCE_SIGNATURE_BYTES, Parameters, PlutusAddress, Redeemer, admin,
     dispute::DisputeWithdrawal,
     rules::{ContractRefusal, Effect, PayoutRule, Rule},
 };
-use futures_lite::future::block_on;
 
 use super::transaction::{DatumOption, TxInfo, TxOut, tag};
 

@@ -1,11 +1,11 @@
 //! Random transactions: cases of the matrix with a few random edits. The rules and the contract must agree on each.
 
 use cardano::{KeyHash, Lovelace, ScriptHash, TxHash, TxRef};
-use escrow::{Action, Credential, Datum, PlutusAddress, Redeemer, State, rules::ValidityRange};
 use proptest::{
     prelude::Rng,
     test_runner::{RngAlgorithm, TestRng},
 };
+use surety_escrow::{Action, Credential, Datum, PlutusAddress, Redeemer, State, rules::ValidityRange};
 
 use super::{
     cases::{self, MatrixCase, Shows},

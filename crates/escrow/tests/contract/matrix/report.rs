@@ -2,7 +2,7 @@
 //! every difference between rules and contract.
 
 use cardano::fees::ExUnits;
-use escrow::{Action, State};
+use surety_escrow::{Action, State};
 
 use super::{Comparison, JudgedCase, Shows, scene::LIVE};
 

@@ -10,7 +10,7 @@ use cardano::{
     slots::{Millis, SlotConfig},
     tx::build::Validity,
 };
-use escrow::{
+use surety_escrow::{
     Action, AdminSignature, AssetValue, Credential, Datum, Deadlines, Deployment, Parameters, PlutusAddress, Redeemer,
     State, admin,
     dispute::DisputeWithdrawal,

@@ -1,8 +1,8 @@
 //! Transactions that spend escrows, in the form that a script sees: with times instead of slots, and without fees.
 
 use cardano::{KeyHash, Lovelace, ScriptHash, TxRef, chain::Value, tx::build::NewOutput};
-use escrow::{Credential, Datum, PlutusAddress, dispute::output_reference, rules::ValidityRange};
 use pallas_codec::minicbor;
+use surety_escrow::{Credential, Datum, PlutusAddress, dispute::output_reference, rules::ValidityRange};
 
 use super::scene::{AT_SCRIPT, OWN, SCRIPT};
 

@@ -1,7 +1,7 @@
 //! Cases of disputes: the signed award, the number of arbiters who signed it, and the payouts.
 
 use cardano::{KeyHash, Lovelace, TxHash, TxRef, hash::blake2b};
-use escrow::{
+use surety_escrow::{
     Action, AdminSignature, AssetValue, Redeemer, State, admin::MAX_PROTECTED_HEADERS, dispute::DisputeWithdrawal,
 };
 

@@ -1,7 +1,7 @@
 //! Cases of several escrows in one transaction: the contract tells them apart, and no payout counts for two of them.
 
 use cardano::{TxHash, TxRef};
-use escrow::{Action, State};
+use surety_escrow::{Action, State};
 
 use super::{
     super::{
@@ -85,7 +85,7 @@ fn three(cases: &mut MatrixCases, name: &str, spending: &Spending) {
 /// Adds cases in which the transaction also creates new escrows.
 fn locks(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let lock = |reference_signature: Vec<u8>| {
-        let datum = escrow::Datum { reference_signature, ..escrow(State::FundsLocked) };
+        let datum = surety_escrow::Datum { reference_signature, ..escrow(State::FundsLocked) };
         TxOut::new(AT_SCRIPT, lovelace(LOCKED), DatumOption::Inline(datum.to_cbor()))
     };
     let new = lock(vec![0x57; 64]);

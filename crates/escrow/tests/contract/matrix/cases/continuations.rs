@@ -1,7 +1,7 @@
 //! Cases of the output in which an escrow continues: its value, address, datum and script.
 
 use cardano::chain::Value;
-use escrow::{Credential, PlutusAddress};
+use surety_escrow::{Credential, PlutusAddress};
 
 use super::{
     super::{

@@ -1,6 +1,6 @@
 //! Cases of every action from every state, with a result hash and without one.
 
-use escrow::{Action, Datum, State};
+use surety_escrow::{Action, Datum, State};
 
 use super::{super::scene::AT_SCRIPT, MatrixCases, Spending, escrow, named};
 

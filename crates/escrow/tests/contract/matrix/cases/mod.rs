@@ -11,7 +11,7 @@ mod signers;
 mod terms;
 mod times;
 
-use escrow::{
+use surety_escrow::{
     Action, Parameters, State,
     rules::{Effect, RULES, Rule},
 };

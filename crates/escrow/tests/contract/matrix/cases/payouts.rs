@@ -1,7 +1,7 @@
 //! Cases of the payouts when an escrow ends without a dispute, and of the outputs that count as payouts.
 
 use cardano::{KeyHash, Lovelace, ScriptHash, TxHash, TxRef};
-use escrow::{Action, Credential, PlutusAddress, State};
+use surety_escrow::{Action, Credential, PlutusAddress, State};
 
 use super::{
     super::{

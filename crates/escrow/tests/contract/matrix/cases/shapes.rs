@@ -1,9 +1,9 @@
 //! Cases of datums and redeemers that have the wrong type or are out of bounds.
 
 use cardano::Lovelace;
-use escrow::{Action, Redeemer};
 use pallas_codec::minicbor;
 use pallas_primitives::{BigInt, Constr, MaybeIndefArray, PlutusData};
+use surety_escrow::{Action, Redeemer};
 
 use super::{
     super::{

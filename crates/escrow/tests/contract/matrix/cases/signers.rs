@@ -1,7 +1,7 @@
 //! Cases of signers: the required party alone, together with others, and replaced by another party.
 
 use cardano::ScriptHash;
-use escrow::{Credential, PlutusAddress, rules::Party};
+use surety_escrow::{Credential, PlutusAddress, rules::Party};
 
 use super::{
     super::scene::{BUYER, SELLER, STRANGER},

@@ -1,7 +1,7 @@
 //! Cases of the datum with which an escrow continues: every field changed alone, for every action.
 
 use cardano::{Lovelace, ScriptHash};
-use escrow::{
+use surety_escrow::{
     Credential, Datum, PlutusAddress, State,
     rules::{Effect, Party, ResultChange, Rule},
 };

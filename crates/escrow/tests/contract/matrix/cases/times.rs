@@ -1,7 +1,7 @@
 //! Cases of the time bounds of each action: met exactly, missed by a millisecond, and with a validity interval that
 //! lacks the bound.
 
-use escrow::rules::DatumTime;
+use surety_escrow::rules::DatumTime;
 
 use super::{Broken, MatrixCases, Spending, honest};
 
