@@ -44,7 +44,10 @@ const settlement = ({ headers }) => {
   return header ? decodePaymentResponseHeader(header) : undefined;
 };
 
-let answer = await wrapFetchWithPayment(fetch, paying)(url).catch((error) => fail(error.message));
+let answer = await wrapFetchWithPayment(
+  fetch,
+  paying,
+)(url).catch((error) => fail(error.cause?.message || error.message));
 // Unconfirmed: the same payment is sent again, never a new one.
 while (payment && (answer.status === 503 || settlement(answer)?.errorReason === "settlement_pending")) {
   await new Promise((resolve) => setTimeout(resolve, Number(answer.headers.get("retry-after") ?? 5) * 1000));

@@ -110,9 +110,10 @@ test("sign-in.js gets what the wallet bought again with the stock extension, and
   assert.deepEqual([unpaid.status, unpaid.out], [1, ""], unpaid.err);
 });
 
-test("pay.js names what is missing in a sentence: an address, a phrase, money, the chain", async () => {
+test("pay.js names what is missing in a sentence: an address, a phrase, money, the chain, the server", async () => {
   const { blockfrost: BLOCKFROST_URL } = world.ledger;
   const url = unlock(await world.list());
+  await world.ledger.faucet(new Wallet(keysOfPhrase(PHRASE), { blockfrost: BLOCKFROST_URL }).address, 20_000_000n);
   const empty = `${"test ".repeat(23)}sauce`;
   for (const [args, env, words] of [
     [[], { PHRASE }, /name the address to pay/],
@@ -120,6 +121,7 @@ test("pay.js names what is missing in a sentence: an address, a phrase, money, t
     [[url], { PHRASE: `${"abandon ".repeat(23)}abandon` }, /PHRASE is not a recovery phrase/],
     [[url], { PHRASE: empty }, /the wallet is empty: send tADA to addr_test1/],
     [[url], { PHRASE, BLOCKFROST_URL: "http://127.0.0.1:1/api/v0" }, /does not answer: name .* BLOCKFROST_URL/],
+    [["http://127.0.0.1:65535/quote"], { PHRASE }, /ECONNREFUSED 127\.0\.0\.1:65535/],
   ] as [string[], Record<string, string>, RegExp][]) {
     const { status, out, err } = await example("pay.js", args, { BLOCKFROST_URL, ...env });
     assert.deepEqual([status, out, err.trim().split("\n").length], [1, "", 1], err);
