@@ -1,10 +1,13 @@
 //! Measures how much of the content a public text reveals.
 //!
 //! A listing's title and description are public, and buyers pay for its content. A seller who pastes a one-line prompt
-//! as its own description sells nothing, because everyone has read it. Only letters and digits are compared, so that
-//! Markdown's marks, line breaks and capitals cannot hide a copy.
+//! as its own description sells nothing, because everyone has read it. Only letters and digits are compared, in Unicode's
+//! compatibility decomposition (NFKD), so that Markdown's marks, line breaks, capitals, accents and wide letters cannot
+//! hide a copy.
 
 use std::collections::HashSet;
+
+use unicode_normalization::UnicodeNormalization;
 
 /// Minimum number of consecutive letters that two texts must share to count as copied. Shorter runs occur by chance in
 /// texts on the same subject.
@@ -22,10 +25,9 @@ pub fn shown_percent(content: &str, public: &str) -> usize {
     // A content without letters, such as one of symbols, is compared by all that is visible.
     let has_letters = content.contains(char::is_alphanumeric);
     let kept = |c: &char| if has_letters { c.is_alphanumeric() } else { !c.is_whitespace() };
-    let lowercase = |text: &str| text.chars().filter(kept).flat_map(char::to_lowercase).collect::<Vec<char>>();
-    let shown = lowercase(public);
+    let shown: Vec<char> = public.nfkd().filter(kept).flat_map(char::to_lowercase).collect();
     let most = shown.len().saturating_mul(TIMES);
-    let start = content.chars().filter(kept).flat_map(char::to_lowercase).take(most.saturating_add(1));
+    let start = content.nfkd().filter(kept).flat_map(char::to_lowercase).take(most.saturating_add(1));
     let sold: Vec<char> = start.collect();
     if sold.is_empty() || sold.len() > most {
         return 0;
@@ -55,8 +57,14 @@ mod tests {
         for copy in [PROMPT, marked, &format!("You get this: {PROMPT} Enjoy.")] {
             assert!(shown_percent(PROMPT, copy) >= 90, "{copy}: {}", shown_percent(PROMPT, copy));
         }
-        for (content, copy) in [("own", "Own"), ("🦀 🦀", "🦀🦀!"), ("桜のポスター", "これ:桜のポスター。")]
-        {
+        for (content, copy) in [
+            ("own", "Own"),
+            ("🦀 🦀", "🦀🦀!"),
+            ("桜のポスター", "これ:桜のポスター。"),
+            ("H\u{e3}y vi\u{1ebf}t b\u{e0}i th\u{1a1}", "Ha\u{303}y vie\u{302}\u{301}t ba\u{300}i tho\u{31b}"),
+            ("\u{d55c}\u{ae00} \u{c2dc}", "\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af} \u{1109}\u{1175}"),
+            ("Build a hero", "Ｂｕｉｌｄ ａ ｈｅｒｏ"),
+        ] {
             assert_eq!(shown_percent(content, copy), 100, "{content}");
         }
     }
