@@ -71,6 +71,35 @@
 //!         self.0.output(offered, buyer, return_address, parameters, slots)
 //!     }
 //! }
+//! # use std::collections::BTreeSet;
+//! # use cardano::{ContentHash, KeyHash, Lovelace, TxHash, TxRef, chain::{Utxo, Value}, keys::SigningKey};
+//! # use cardano::tx::build::{NewOutput, TxPlan, Validity, Wallet, build};
+//! # use x402_cardano::{exact::Payment, wire::ConfirmationPolicy};
+//! # let method = NoGifts(DefaultMethod::new(Network::Preprod, ConfirmationPolicy::IN_BLOCK)?);
+//! # let (content_hash, price) = (ContentHash::of(b"thing"), Lovelace::from_ada(2));
+//! # let seller = Address::enterprise(KeyHash::new([1; 28]));
+//! # let offered = method.offer(&Sale { listing_id: "thing", content_hash, price, seller }, 0, [7; 32])?;
+//! # let key = SigningKey::from_seed(&[7; 32])?;
+//! # let check = |ada: &[u32]| -> Result<Option<Refusal>, Box<dyn std::error::Error>> {
+//! #     let utxos = [Utxo {
+//! #         reference: TxRef { tx: TxHash::new([9; 32]), index: 0 },
+//! #         address: key.enterprise_address().to_string(),
+//! #         value: Value { lovelace: Lovelace::from_ada(9), ..Value::default() },
+//! #         inline_datum: None,
+//! #         datum_hash: None,
+//! #         reference_script: None,
+//! #     }];
+//! #     let wallet = Wallet { address: key.enterprise_address(), utxos: &utxos, reserved: &BTreeSet::new() };
+//! #     let outputs = ada.iter().map(|ada| NewOutput::pay(seller, Lovelace::from_ada(*ada))).collect();
+//! #     let plan = TxPlan { outputs, validity: Validity { from: None, until: 300 }, ..TxPlan::default() };
+//! #     let built = build(&plan, &wallet, &ProtocolParameters::preprod())?.sign(&[&key])?;
+//! #     let payment = Payment::of_transaction(&built.cbor)?;
+//! #     Ok(method.check(&PaymentContext::new(&offered, &payment)?).err())
+//! # };
+//! # assert_eq!(check(&[2])?, None);
+//! # assert_eq!(check(&[3])?.unwrap().code(), "overpaid");
+//! # assert_eq!(check(&[2, 2])?.unwrap().code(), "overpaid");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod default;
