@@ -1,4 +1,4 @@
-//! Ed25519 keys: signing with the service's keys, and the port that verifies signatures.
+//! Ed25519 keys: signing, and the port that verifies signatures.
 //!
 //! ```text
 //!   key, message, signature ──> strict::check ──> VerifyEd25519 ──> yes / no
@@ -24,6 +24,7 @@ use crate::{
 pub mod strict;
 
 /// Minimum length of a master secret in bytes, so that it has as much entropy as the keys derived from it.
+#[doc(hidden)]
 pub const MIN_MASTER_BYTES: usize = 32;
 
 /// Domain separator for deriving wallet keys from the master secret.
@@ -40,8 +41,7 @@ pub trait VerifyEd25519 {
     async fn verify(&self, key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool;
 }
 
-/// Signs with a key of the service. Ed25519 is deterministic (RFC 8032), so every implementation returns the same
-/// bytes.
+/// Signs with a secret key. Ed25519 is deterministic (RFC 8032), so every implementation returns the same bytes.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait SignEd25519 {
     /// Signs a message and returns the Ed25519 signature.
@@ -258,6 +258,7 @@ impl fmt::Debug for SigningKey {
 ///
 /// # Errors
 /// [`KeyError::ShortMaster`] if the master secret is shorter than [`MIN_MASTER_BYTES`].
+#[doc(hidden)]
 pub fn derive_wallet_key(master: &[u8], key_version: u32, owner: &str) -> Result<SigningKey, KeyError> {
     derive(WALLET_DOMAIN, master, key_version, owner)
 }
@@ -266,6 +267,7 @@ pub fn derive_wallet_key(master: &[u8], key_version: u32, owner: &str) -> Result
 ///
 /// # Errors
 /// [`KeyError::ShortMaster`] if the master secret is shorter than [`MIN_MASTER_BYTES`].
+#[doc(hidden)]
 pub fn derive_receipt_key(master: &[u8], key_version: u32) -> Result<SigningKey, KeyError> {
     derive(RECEIPT_DOMAIN, master, key_version, "")
 }

@@ -1,7 +1,7 @@
 //! Cardano types and rules: money, hashes, addresses, time, protocol parameters, fees, transactions, signatures, and
 //! the [`chain::Chain`] port to a provider.
 //!
-//! Nothing in this crate reads a clock, a random source or the network.
+//! Nothing in this crate reads a clock or a random source. Only the feature `ureq` uses the network.
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 

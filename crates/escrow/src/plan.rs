@@ -1,5 +1,5 @@
 //! Plans the transaction for each action on an escrow: inputs, outputs, signers and validity interval, ready for
-//! [`cardano::tx::build::build`].
+//! [`tx::build::build`](cardano::tx::build::build).
 //!
 //! ```text
 //! Escrow (output and datum) + Step + ChainTime ──plan──> TxPlan ──build──> draft ──evaluate──> units

@@ -1,5 +1,5 @@
-//! x402 v2 payments on Cardano for a server that is its own facilitator: the protocol's types, and server-side
-//! verification of the scheme `exact`.
+//! x402 v2 payments on Cardano for a server that is its own facilitator, or the [`facilitator`] of other servers: the
+//! protocol's types, and server-side verification of the scheme `exact`.
 //!
 //! ```text
 //! GET /thing ───────────────────────────> 402, PAYMENT-REQUIRED     PaymentMethod::offer

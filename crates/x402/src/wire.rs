@@ -36,6 +36,7 @@ mod object;
 pub mod offer_receipt;
 mod payload;
 pub mod payment_identifier;
+#[doc(hidden)]
 pub mod request_binding;
 mod requirements;
 mod settlement;

@@ -265,7 +265,7 @@ impl UnverifiedSignature {
     }
 }
 
-/// Verifies that the payment key of an address signed this payload, which in this service is a digest of 32 bytes.
+/// Verifies that the payment key of an address signed this payload.
 ///
 /// # Errors
 /// Returns the error of the first check that fails.
