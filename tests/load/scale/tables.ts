@@ -171,7 +171,7 @@ export function report(measured: Measured): string {
   const { at, blockSeconds, backlog, load, cores } = measured;
   return [
     `Measured on ${at} on the local stack, a block every ${blockSeconds} seconds, on ${cores} cores with a load of`,
-    `${number(load)}. (Idle is little more than 1; the higher, the more CPU everything takes.) Limits and prices as of ${READ_ON}:`,
+    `${number(load)}. Limits and prices as of ${READ_ON}:`,
     "",
     ...SOURCES.map((source) => `- ${source}`),
     "",
@@ -181,7 +181,7 @@ export function report(measured: Measured): string {
     "",
     perDay(measured),
     "",
-    `${backlog.sales} protected sales at once: ${number(backlog.actions)} actions in ${backlog.ticks} ticks of at most 40 calls.`,
+    `${backlog.sales} concurrent protected sales took ${number(backlog.actions)} actions, in ${backlog.ticks} ticks of at most 40 calls each.`,
     "",
     "### What binds at which load",
     "",
