@@ -110,7 +110,7 @@ const actions = {
     const { lovelace, tx } = await (await send("POST", "/me/wallet/withdraw")).json();
     const sent = document.createDocumentFragment();
     sent.append(
-      `${tada(lovelace)} are on their way to your wallet. The balance above follows within about a minute. `,
+      `${tada(lovelace)} are on their way to your wallet. Reload this page in a minute to see the new balance. `,
       createElement("a", { href: `${required("main").dataset.explorer}${tx}`, textContent: "See the transaction" }),
     );
     return sent;

@@ -18,6 +18,7 @@ import {
   offerWhole,
   owned,
   ownWallet,
+  parsed,
   pause,
   REFUSED,
   request,
@@ -135,10 +136,38 @@ const BALANCE_PAID = "A Surety balance did: sign in to its account.";
 /** @param {string} ms */
 const clock = (ms) => new Date(Number(ms)).toLocaleTimeString("en-GB", { timeStyle: "short" });
 
+/** @param {string} headline @param {string} explanation */
+function tell(headline, explanation) {
+  required("next").textContent = headline;
+  required("next").nextElementSibling?.replaceChildren(explanation);
+}
+
+/** Time in ms after which a sent transaction that no block includes is no longer waited for. */
+const SENT_MS = 5 * 60_000;
+
+/**
+ * Remembers that an action was sent, or tells whether one was that the page does not show yet.
+ * @param {string} [label] The action's.
+ */
+function sent(label) {
+  const now = Date.now();
+  if (label) stored(`sent:${purchase}`, JSON.stringify({ label, at: now, version: main.dataset.version }));
+  const { label: done, at, version } = parsed(stored(`sent:${purchase}`));
+  if (!done || version !== main.dataset.version || now - at > SENT_MS) return false;
+  tell(
+    `Sent: ${done.toLowerCase()}`,
+    "The transaction waits for a block of the network. This page shows it within about a minute.",
+  );
+  for (const id of ["wrong", "next-step"]) element(id)?.toggleAttribute("hidden", true);
+  return true;
+}
+
 /** Shows the buyer the page's action if the contract permits it, and other readers how to prove to be the buyer. */
 async function arrange() {
   reveal("viewer", !isBuyer);
   reveal("opening", !isBuyer);
+  element("next-step")?.removeAttribute("hidden");
+  if (isBuyer && sent()) return;
   const offered = /** @type {HTMLElement | null} */ (document.querySelector("[data-action]"));
   if (!isBuyer || !offered) return;
   /** @type {{ actions: Offer[] }} */
@@ -152,6 +181,10 @@ async function arrange() {
     wrong.hidden = false;
     const when = offer.timing === "open" ? "" : ` From ${clock(offer.opens)}.`;
     required("meaning").textContent = offer.words + when;
+    if (offer.name === "dispute" && offer.expectedWinner === "buyer") {
+      tell("The proof of delivery is of another text", "Dispute this purchase, and your money comes back.");
+      wrong.setAttribute("open", "");
+    }
   }
   const button = offered.querySelector("button");
   if (button)
@@ -174,8 +207,8 @@ async function confirmed({ action, name, words, expectedWinner }, label) {
   if (!yes) return;
   if (balance === undefined) await signAndSubmit(action);
   else await ask(`/me/purchases/${purchase}/actions`, { action: name }, { headers: bearer() });
-  for (const offered of document.querySelectorAll("[data-action]")) offered.toggleAttribute("hidden", true);
-  setStatus("Sent. This page shows it within about a minute.");
+  sent(label);
+  setStatus("");
 }
 
 /**

@@ -89,7 +89,7 @@ impl Reason {
             Self::Delivered => "the seller delivered what the listing promised",
             Self::WrongContent => "the seller posted something else than the listing's content",
             Self::Inconclusive => "the evidence does not belong to this escrow; evidence that does may still be sent",
-            Self::NoEvidence => "no evidence for the seller arrived before the evidence deadline",
+            Self::NoEvidence => "the text that the seller's proof is of did not reach the arbiter in time",
         }
     }
 }

@@ -101,7 +101,7 @@ async function confirm(page: Page, what: string, consequence: RegExp): Promise<v
 /** Takes the action that the page offers, and waits until the page shows what followed. */
 async function choose(page: Page, what: string, consequence: RegExp, id: string, status: string): Promise<void> {
   await confirm(page, what, consequence);
-  await page.getByText("Sent. This page shows it").waitFor();
+  await page.getByText("This page shows it within about a minute").waitFor();
   await until(id, status);
 }
 
@@ -252,7 +252,7 @@ describe("a purchase's page", () => {
     assert.equal((await purchaseOf(id)).status, "ResultSubmitted", "nothing is disputed unasked");
     await (await open(page, "Dispute")).click();
     await page.getByRole("dialog").getByRole("button", { name: "Dispute all the same" }).click();
-    await page.getByText("Sent. This page shows it").waitFor();
+    await page.getByText("This page shows it within about a minute").waitFor();
     // The page finds the block without the watcher.
     await headline(page, "You disputed this purchase");
     await page.getByText("Exactly the text that was listed").waitFor();

@@ -86,7 +86,7 @@ describe("the test wallet", () => {
     const confirmation = page.getByRole("dialog");
     await confirmation.getByRole("radio", { name: "Surety test wallet" }).check();
     await confirmation.getByRole("button", { name: /^Dispute/ }).click();
-    await page.getByText("Sent. This page shows it within about a minute.").waitFor();
+    await page.getByText("This page shows it within about a minute.").waitFor();
     assertQuiet(errors);
     await page.close();
   });

@@ -2,6 +2,7 @@
 //! action. Puts the contract's rules (`escrow::rules`) and the release of content (`market::release`) into words.
 
 use api_types::BuyerAction;
+use escrow::evidence::EVIDENCE_GRACE_MS;
 use market::purchase::Status;
 use maud::{Markup, html};
 
@@ -111,7 +112,10 @@ pub fn tell(purchase: &Purchase, now: u64) -> Told {
         ),
         Status::RefundAuthorized => Told {
             action: next_step(BuyerAction::TakeRefund, "Take your money back"),
-            ..told("The seller agreed to a refund", html! { "Take your money back whenever you like." })
+            ..told(
+                "The seller agreed to a refund",
+                html! { "The contract holds your money until you take it back; there is no deadline." },
+            )
         },
         Status::Withdrawing => {
             told("The seller is being paid", html! { "The payment is on its way. Your text stays yours." })
@@ -152,7 +156,7 @@ fn without_proof(purchase: &Purchase, deadlines: &Deadlines, balance: bool, now:
     }
     Told {
         what: "Waiting for the proof of delivery",
-        how: html! { "The proof is the seller's commitment, on Cardano's public ledger, to the text that you get. Your text opens here as soon as it is there, usually within a minute. " (otherwise) },
+        how: html! { "Your text opens here once the seller has recorded its fingerprint on Cardano's public ledger, usually within a minute. " (otherwise) },
         changes: Some(by),
         action: Some(Offer {
             action: BuyerAction::RequestRefund,
@@ -167,7 +171,7 @@ fn delivered(deadlines: &Deadlines, now: u64) -> Told {
     if now >= unlock {
         return Told {
             what: "Delivered",
-            how: html! { "The time to dispute ended at " (clock(unlock)) ". The seller is paid by itself, usually within minutes." },
+            how: html! { "The time to dispute ended at " (clock(unlock)) ". The contract pays the seller next, usually within minutes." },
             changes: None,
             action: None,
         };
@@ -186,8 +190,8 @@ fn delivered(deadlines: &Deadlines, now: u64) -> Told {
 
 fn disputed(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Told {
     let opens = deadlines.external_dispute_unlock;
-    let compares =
-        "The arbiter compares the hash of what was delivered with the hash that was listed, and nothing else.";
+    let compares = "The arbiter compares the fingerprint of what was delivered with the listed one, and nothing else.";
+    let over = opens.saturating_add(EVIDENCE_GRACE_MS);
     let how = match &purchase.decision {
         Some(decision) => html! {
             "The arbiter decided for " (if decision.winner == "buyer" { "you" } else { "the seller" }) ": " (decision.reason)
@@ -196,12 +200,13 @@ fn disputed(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Told {
         None if now < opens => {
             html! { (compares) " It decides from " (at(opens)) " on; your money stays in the contract until then." }
         }
-        None => html! { (compares) " Its decision is due, usually within minutes." },
+        None if now < over => html! { (compares) " It decides by " (clock(over)) " at the latest." },
+        None => html! { (compares) " Its decision is due." },
     };
     Told {
         what: "You disputed this purchase",
         how,
-        changes: Some(opens).filter(|opens| now < *opens),
+        changes: [opens, over].into_iter().find(|at| now < *at),
         action: Some(Offer {
             action: BuyerAction::Release,
             label: "Release the money to the seller",

@@ -50,7 +50,7 @@ fn last(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Markup {
     let words = html! { (purchase.status.words()) };
     match purchase.status {
         Status::FundsLocked | Status::RefundRequested if now >= deadlines.submit_result => {
-            step("now", &html! { "Money back" }, &html! { "To the buyer" })
+            step("now", &html! { "Money back" }, &html! { "To you" })
         }
         Status::FundsLocked | Status::Settled => {
             step("later", &html! { "Seller paid " (clock(deadlines.unlock)) }, &html! { "If a proof comes" })
@@ -66,7 +66,10 @@ fn last(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Markup {
         Status::WithdrawAuthorized | Status::Withdrawing => {
             step("now", &html! { "Seller paid" }, &html! { "Any minute" })
         }
-        Status::RefundAuthorized => step("now", &html! { "Money back" }, &html! { "Any minute" }),
+        Status::RefundAuthorized => {
+            let when = if purchase.paid_from_balance == Some(true) { "Any minute" } else { "When you take it" };
+            step("now", &html! { "Money back" }, &html! { (when) })
+        }
         Status::Withdrawn | Status::Refunded | Status::Closed => match ruling(purchase) {
             Some((Ruling::ForSeller, end)) => {
                 step("off", &html! { "Dispute lost " (clock(end.at)) }, &html! { "Seller paid" })
