@@ -270,7 +270,7 @@ fn request_words(asked: &PurchaseRequest) -> String {
 /// Sends the Surety balance to the owner's wallet.
 pub fn withdraw(shop: &Shop) -> Result<(), Failure> {
     let sent: Withdrawal = ask(shop, "POST", "/me/wallet/withdraw", None)?.json()?;
-    let words = format!("{} are being sent to your wallet, in transaction {}", sent.lovelace.display_tada(), sent.tx);
+    let words = format!("sending {} to your wallet, in transaction {}", sent.lovelace.display_tada(), sent.tx);
     shop.tell.result(&json!(sent), &words)
 }
 

@@ -27,7 +27,7 @@ use crate::{
     redelivery::{hand_over, purchases_of},
     service::Ask,
     settling::Payment,
-    tell::{self, plain, time_of},
+    tell::{self, counted, plain, time_of},
     verify::{Draft, NotAsAsked, Own, action::action},
 };
 
@@ -368,9 +368,9 @@ fn not_early(escrow: &Escrow, what: Action, now: Millis) -> Result<(), Failure> 
         Action::WithdrawRefund => ", if the seller has posted no result by then",
         _ => "",
     };
-    let minutes = opens.saturating_sub(now).div_ceil(60_000);
+    let minutes = counted(opens.saturating_sub(now).div_ceil(60_000), "minute");
     Err(Failure::Refused(format!(
-        "too early: the contract permits this from {} on (in {minutes} minutes){until}. Nothing was signed",
+        "too early: the contract permits this from {} on (in {minutes}){until}. Nothing was signed",
         time_of(opens)
     )))
 }

@@ -34,7 +34,7 @@ use crate::{
     redelivery::{hand_over_again, redeliver, unlock},
     service::Ask,
     settling::Payment,
-    tell::plain,
+    tell::{counted, plain},
     verify::{
         Draft, Own,
         payment::{Asked, SignedDraft, payment},
@@ -160,7 +160,7 @@ fn tell(shop: &Shop, made: &SignedDraft, listing: &Listing, (address, now): (&Ad
     let back = made.tx.outputs.iter().filter(|output| output.address == home).map(|output| output.value.lovelace);
     let how = if made.terms.is_none() { "pays the seller" } else { "locks in the escrow" };
     shop.tell.progress(&format!(
-        "{}\n{how} {} {}\nfee {}, {} come back; transaction {}",
+        "{}\n{how} {} {}\nfee {}, change {}; transaction {}",
         plain(&listing.title),
         made.pay_to,
         made.paid.display_tada(),
@@ -169,10 +169,10 @@ fn tell(shop: &Shop, made: &SignedDraft, listing: &Listing, (address, now): (&Ad
         made.tx.id,
     ));
     if let Some(terms) = &made.terms {
-        let minutes = |at: Millis| at.saturating_sub(now) / 60_000;
+        let minutes = |at: Millis| counted(at.saturating_sub(now) / 60_000, "minute");
         let deadlines = terms.deadlines();
         shop.tell.progress(&format!(
-            "no result within {} minutes: `surety refund`; a wrong one within {}: `surety dispute`",
+            "no result within {}: `surety refund`; a wrong one within {}: `surety dispute`",
             minutes(deadlines.submit_result),
             minutes(deadlines.unlock),
         ));

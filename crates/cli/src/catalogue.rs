@@ -6,7 +6,11 @@ use market::{DeliveryMode, ListingId};
 use serde_json::json;
 use url::form_urlencoded::Serializer;
 
-use crate::{Shop, failure::Failure, tell::plain};
+use crate::{
+    Shop,
+    failure::Failure,
+    tell::{counted, plain},
+};
 
 /// Arguments of `browse`.
 #[derive(Args)]
@@ -59,7 +63,9 @@ pub fn show(shop: &Shop, id: &ListingId) -> Result<(), Failure> {
     let excerpt = listing.excerpt.as_deref().zip(listing.content_stats).map(|(excerpt, stats)| {
         let ContentStats { words, characters } = stats;
         format!(
-            "\n\nfrom the text, checked by Surety ({words} words, {characters} characters in all):\n{}",
+            "\n\nfrom the text, checked by Surety ({}, {} in all):\n{}",
+            counted(words, "word"),
+            counted(characters, "character"),
             plain(excerpt)
         )
     });

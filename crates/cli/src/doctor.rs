@@ -70,7 +70,7 @@ pub fn run(url: &str, tell: &Tell) -> Result<(), Failure> {
     if failed == 0 {
         return Ok(());
     }
-    Err(Failure::Refused(format!("{failed} of {} kinds of clients are not served", told.len())))
+    Err(Failure::Refused(format!("not served: {failed} of {} kinds of clients", told.len())))
 }
 
 /// Returns the value at a JSON pointer (RFC 6901), or null.

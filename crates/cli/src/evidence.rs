@@ -34,7 +34,7 @@ use crate::{
     redelivery::unlock,
     service::{Ask, no_listing},
     settling::Payment,
-    tell::time_of,
+    tell::{counted, time_of},
     verify::evidence::{
         Checked, Evidence, Flaw, Proofs, Prover, PurchaseFacts, ServiceKey, Shown, Step, VERSION, check, ensure, flaw,
         follows, shown,
@@ -127,7 +127,7 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
     if let Some(path) = &arguments.out {
         let written = fs::write(path, format!("{file:#}\n"));
         written.map_err(|error| Failure::Refused(format!("cannot write {}: {error}", path.display())))?;
-        shop.tell.progress(&format!("{} transactions are in {}", evidence.steps.len(), path.display()));
+        shop.tell.progress(&format!("wrote {} to {}", counted(evidence.steps.len(), "transaction"), path.display()));
         return Ok(());
     }
     shop.tell.result(&file, &format!("{file:#}"))

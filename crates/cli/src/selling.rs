@@ -33,10 +33,10 @@ pub struct SellArguments {
     /// Price in ADA: at least 1, with protection at least 5.
     #[arg(long, value_parser = ada)]
     price: Lovelace,
-    /// Title; by default the text's first heading, or the file's name.
+    /// Title; by default that of the YAML front matter, the text's first heading, or the file's name.
     #[arg(long)]
     title: Option<String>,
-    /// Public description; by default the text's first line that is not a heading.
+    /// Public description; by default that of the YAML front matter, or the paragraph with which the text begins.
     #[arg(long)]
     description: Option<String>,
     /// A category of the catalogue, such as Hero or Portfolio.
@@ -65,7 +65,10 @@ const MOST_DERIVED: usize = 25;
 fn described(arguments: &SellArguments, content: &str) -> Result<(String, String), Failure> {
     let SellArguments { file, title, description, .. } = arguments;
     let ask = |option, why: &str| Failure::Usage(format!("{} {why}: {option}", file.display()));
-    let introduction = Introduction::of(content);
+    let introduction = match (title, description) {
+        (Some(_), Some(_)) => Introduction::default(),
+        _ => Introduction::of(content).map_err(|invalid| Failure::Usage(format!("{} {invalid}", file.display())))?,
+    };
     let name = || Some(file.file_stem()?.to_string_lossy().into_owned());
     let title = match title.clone() {
         Some(title) => title,
@@ -75,17 +78,26 @@ fn described(arguments: &SellArguments, content: &str) -> Result<(String, String
             .filter(|title| title.chars().count() <= MAX_TITLE && shown_percent(content, title) <= MOST_SHOWN)
             .ok_or_else(|| ask("say it with --title", "has no heading that can be the public title"))?,
     };
-    let derived = |most, text: &String| {
-        text.chars().count() <= MAX_DESCRIPTION && shown_percent(content, &format!("{title}\n{text}")) <= most
-    };
     let description = match description.clone().or(introduction.description) {
         Some(description) => description,
-        None => introduction.paragraph.filter(|text| derived(MOST_DERIVED, text)).ok_or_else(|| {
-            let option = "say with --description what a buyer gets";
-            ask(option, "has no text that can be public without giving away what is sold")
-        })?,
+        None => derived(&title, introduction.paragraph, content)
+            .map_err(|why| ask("say with --description what a buyer gets", why))?,
     };
     Ok((title, description))
+}
+
+/// Returns the paragraph that introduces the text as its description, or the reason why it cannot be public.
+fn derived(title: &str, paragraph: Option<String>, content: &str) -> Result<String, &'static str> {
+    let Some(text) = paragraph else {
+        return Err("has no description in YAML front matter, and does not begin with a paragraph after its title");
+    };
+    if text.chars().count() > MAX_DESCRIPTION {
+        return Err("begins with a paragraph that is too long for a description");
+    }
+    if shown_percent(content, &format!("{title}\n{text}")) > MOST_DERIVED {
+        return Err("begins with a paragraph that cannot be public without giving away what is sold");
+    }
+    Ok(text)
 }
 
 /// Reads the text of a file that is to be sold.
@@ -172,4 +184,42 @@ pub fn edit(shop: &Shop, arguments: &EditArguments) -> Result<(), Failure> {
     let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..ask };
     let changed: Listing = shop.service.ask("PATCH", &format!("/listings/{listing}"), ask)?.json()?;
     shop.tell.result(&json!(changed), &plain(&changed.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(content: &str, title: Option<&str>, description: Option<&str>) -> Result<(String, String), String> {
+        let arguments = SellArguments {
+            file: "hero.md".into(),
+            price: Lovelace::ZERO,
+            title: title.map(str::to_owned),
+            description: description.map(str::to_owned),
+            category: None,
+            modes: vec![],
+            preview: None,
+            excerpt: None,
+        };
+        super::described(&arguments, content).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn a_part_of_what_is_sold_is_never_the_description() {
+        let steps = "Open the second valve by a quarter, and wait until the needle is still. ".repeat(9);
+        for (content, why) in [
+            (format!("# Valve\n\n- Close the first.\n\nTurn it twice.\n\n{steps}"), "does not begin with a paragraph"),
+            (format!("[![CI](a.svg)](b) ![npm](c.svg)\n\n- {steps}"), "does not begin with a paragraph"),
+            (format!("# Valve\n\n{steps}"), "without giving away what is sold"),
+            ("word ".repeat(MAX_DESCRIPTION), "too long for a description"),
+            (format!("---\ntitle: [\n---\n\nA valve.\n\n{steps}"), "is not valid YAML, at line"),
+        ] {
+            let error = described(&content, None, None).unwrap_err();
+            assert!(error.contains(why) && error.contains("--description"), "{error}");
+            let told = described(&content, Some("Valve"), Some("A valve.")).unwrap();
+            assert_eq!(told, ("Valve".to_owned(), "A valve.".to_owned()));
+        }
+        let introduced = format!("# Valve\n\n![CI](a.svg)\n\nHow to set it.\n\n{steps}");
+        assert_eq!(described(&introduced, None, None).unwrap(), ("Valve".to_owned(), "How to set it.".to_owned()));
+    }
 }

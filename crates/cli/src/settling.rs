@@ -187,9 +187,9 @@ impl Payment {
                 Err(Failure::Refused(format!("{why}. Nothing was paid; the same command again makes a new payment")))
             }
             Fate::Open => {
-                let seconds = self.end().saturating_sub(now_ms()) / 1_000;
+                let seconds = tell::counted(self.end().saturating_sub(now_ms()) / 1_000, "second");
                 Err(Failure::Pending(format!(
-                    "{why}. The signed payment {tx} may still get into a block for {seconds} seconds, so no other payment is made until then"
+                    "{why}. The signed payment {tx} may still get into a block for {seconds}, so no other payment is made until then"
                 )))
             }
         }

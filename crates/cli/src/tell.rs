@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    fmt::Display,
     io::{IsTerminal, Write},
     process::ExitCode,
     sync::Mutex,
@@ -108,6 +109,13 @@ fn write(bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::Refused(format!("cannot write the result: {error}")))
 }
 
+/// Formats a count with its noun in singular or plural: `1 transaction`, `2 transactions`.
+pub fn counted(count: impl Display, noun: &str) -> String {
+    let count = count.to_string();
+    let plural = if count == "1" { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
 /// Replaces control characters in a text from others, because they could control the user's terminal.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
@@ -120,13 +128,19 @@ pub fn plain_lines(lines: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{as_called, plain};
+    use super::{as_called, counted, plain};
 
     #[test]
     fn hints_name_the_command_as_it_was_typed() {
         let hint = "not signed in: `surety sign-in`";
         assert_eq!(as_called(hint, "surety"), hint);
         assert_eq!(as_called(hint, "cargo surety"), "not signed in: `cargo surety sign-in`");
+    }
+
+    #[test]
+    fn one_thing_is_counted_in_the_singular() {
+        let told = [0, 1, 2, 11].map(|count| counted(count, "transaction"));
+        assert_eq!(told, ["0 transactions", "1 transaction", "2 transactions", "11 transactions"]);
     }
 
     #[test]

@@ -49,3 +49,4 @@ pub mod withdraw;
 
 pub use listing::{DeliveryMode, ListingId};
 pub use port_error::PortError;
+pub use visible::shows_something;

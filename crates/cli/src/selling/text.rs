@@ -1,6 +1,7 @@
 //! Decodes a text file that is to be sold, and derives a title and a description from it where possible.
 
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
+use market::shows_something;
+use pulldown_cmark::{Event, HeadingLevel, MetadataBlockKind, Options, Parser, Tag};
 use saphyr::{LoadableYamlNode, Yaml};
 
 const BOM: char = '\u{feff}';
@@ -14,6 +15,8 @@ pub enum NotText {
     Utf16,
     #[error("is not text: it has a NUL character, as binary files do")]
     Nul,
+    #[error("is empty, or has only spaces and invisible characters: there is nothing to sell")]
+    Empty,
 }
 
 /// The decoded text of a file.
@@ -44,7 +47,22 @@ pub fn decode(bytes: Vec<u8>) -> Result<Decoded, NotText> {
             Decoded { text, exact: false }
         }
     };
-    if decoded.text.contains('\0') { Err(NotText::Nul) } else { Ok(decoded) }
+    match decoded.text.as_str() {
+        text if text.contains('\0') => Err(NotText::Nul),
+        text if !shows_something(text) => Err(NotText::Empty),
+        _ => Ok(decoded),
+    }
+}
+
+/// Front matter between lines of `---` that is not valid YAML.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "has front matter that is not valid YAML, at line {line} ({reason}): correct it, or say both --title and --description"
+)]
+pub struct InvalidYaml {
+    /// Line of the file, counted from 1.
+    line: usize,
+    reason: String,
 }
 
 /// Title and descriptions found in a Markdown text; `None` for each that the text lacks.
@@ -54,57 +72,95 @@ pub struct Introduction {
     pub title: Option<String>,
     /// Description in the front matter.
     pub description: Option<String>,
-    /// First paragraph of the text.
+    /// Paragraph that introduces the text: only front matter, images and one heading of level 1 may stand before it. A
+    /// later paragraph is part of what is sold.
     pub paragraph: Option<String>,
 }
 
 impl Introduction {
     /// Finds title and descriptions in a Markdown text.
-    pub fn of(text: &str) -> Self {
-        enum Block {
-            FrontMatter,
-            Heading,
-            Paragraph,
-            Other,
-        }
+    ///
+    /// # Errors
+    /// Returns an error if the text begins with front matter that is not valid YAML.
+    pub fn of(text: &str) -> Result<Self, InvalidYaml> {
         let text = text.strip_prefix(BOM).unwrap_or(text);
-        let (mut introduction, mut heading) = (Self::default(), None);
-        let (mut block, mut words, mut depth, mut blocks) = (Block::Other, String::new(), 0_usize, 0_usize);
-        for event in Parser::new_ext(text, Options::ENABLE_YAML_STYLE_METADATA_BLOCKS) {
-            match event {
-                Event::Start(tag) => {
-                    if depth == 0 {
-                        words.clear();
-                        block = match tag {
-                            Tag::MetadataBlock(_) if blocks == 0 => Block::FrontMatter,
-                            Tag::Heading { level: HeadingLevel::H1, .. } if heading.is_none() => Block::Heading,
-                            Tag::Paragraph if introduction.paragraph.is_none() => Block::Paragraph,
-                            _ => Block::Other,
-                        };
-                    }
-                    depth = depth.saturating_add(1);
-                }
-                Event::End(_) => {
-                    depth = depth.saturating_sub(1);
-                    if depth == 0 {
-                        blocks = blocks.saturating_add(1);
-                        match block {
-                            Block::FrontMatter => {
-                                (introduction.title, introduction.description) = front_matter(&words);
-                            }
-                            Block::Heading => heading = in_one_line(&words),
-                            Block::Paragraph => introduction.paragraph = in_one_line(&words),
-                            Block::Other => {}
-                        }
+        // Tables and TOML are recognised because they would otherwise be read as paragraphs.
+        let options = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
+            | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS
+            | Options::ENABLE_TABLES;
+        let (mut introduction, mut heading, mut is_introduced) = (Self::default(), None, false);
+        let mut events = Parser::new_ext(text, options).into_offset_iter();
+        while let Some((event, range)) = events.next() {
+            let Event::Start(tag) = event else {
+                is_introduced = true;
+                continue;
+            };
+            let Words { text: words, has_own } = Words::of_block(events.by_ref().map(|(event, _)| event));
+            let line = in_one_line(&words);
+            let before = text.get(..range.start).unwrap_or_default();
+            match tag {
+                Tag::MetadataBlock(MetadataBlockKind::YamlStyle) if before.trim().is_empty() => {
+                    match front_matter(&words, before.lines().count())? {
+                        Some(found) => introduction = found,
+                        None => is_introduced = true,
                     }
                 }
-                Event::Text(text) | Event::Code(text) => words.push_str(&text),
-                Event::SoftBreak | Event::HardBreak => words.push(' '),
-                _ => {}
+                // Images alone, such as a logo or badges.
+                Tag::Heading { .. } | Tag::Paragraph if line.is_none() => {}
+                Tag::Heading { level: HeadingLevel::H1, .. } if heading.is_none() => heading = line,
+                Tag::Paragraph if !is_introduced => {
+                    introduction.paragraph = line.filter(|_| has_own);
+                    is_introduced = true;
+                }
+                _ => is_introduced = true,
             }
         }
         introduction.title = introduction.title.or(heading);
-        introduction
+        Ok(introduction)
+    }
+}
+
+/// The words of a block, without the alternative texts of its images.
+#[derive(Default)]
+struct Words {
+    text: String,
+    /// Whether there are words outside links.
+    has_own: bool,
+}
+
+impl Words {
+    /// Reads the events of a block after its start, up to and including its end.
+    fn of_block<'a>(events: impl Iterator<Item = Event<'a>>) -> Self {
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        enum Inside {
+            Block,
+            Link,
+            Image,
+        }
+        let (mut words, mut open) = (Self::default(), vec![Inside::Block]);
+        for event in events {
+            let Some(&inside) = open.last() else { break };
+            match event {
+                Event::Start(tag) => open.push(match tag {
+                    Tag::Image { .. } => Inside::Image,
+                    Tag::Link { .. } => inside.max(Inside::Link),
+                    _ => inside,
+                }),
+                Event::End(_) => {
+                    open.pop();
+                    if open.is_empty() {
+                        break;
+                    }
+                }
+                Event::Text(text) | Event::Code(text) if inside != Inside::Image => {
+                    words.has_own |= inside == Inside::Block && text.contains(char::is_alphanumeric);
+                    words.text.push_str(&text);
+                }
+                Event::SoftBreak | Event::HardBreak => words.text.push(' '),
+                _ => {}
+            }
+        }
+        words
     }
 }
 
@@ -114,12 +170,24 @@ fn in_one_line(text: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Returns the title and the description in YAML front matter, each `None` if it is absent or the YAML is invalid.
-fn front_matter(yaml: &str) -> (Option<String>, Option<String>) {
-    let documents = Yaml::load_from_str(yaml).unwrap_or_default();
-    let text = |key| documents.first()?.as_mapping_get(key)?.as_str();
+/// Returns the title and the description in YAML front matter that has `before` lines before it. Keys may be in capitals.
+/// Returns `None` if the YAML has no keys, such as a text between two rules.
+///
+/// # Errors
+/// Returns an error if the YAML is invalid.
+fn front_matter(yaml: &str, before: usize) -> Result<Option<Introduction>, InvalidYaml> {
+    let documents = Yaml::load_from_str(yaml).map_err(|error| InvalidYaml {
+        // The line `---` precedes the YAML.
+        line: error.marker().line().saturating_add(before).saturating_add(1),
+        reason: error.info().to_owned(),
+    })?;
+    let Some(fields) = documents.first().and_then(Yaml::as_mapping) else { return Ok(None) };
+    let text = |name| {
+        let is_named = |key: &Yaml<'_>| key.as_str().is_some_and(|key| key.eq_ignore_ascii_case(name));
+        fields.iter().find(|(key, _)| is_named(key))?.1.as_str()
+    };
     let description = text("description").map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    (text("title").and_then(in_one_line), description)
+    Ok(Some(Introduction { title: text("title").and_then(in_one_line), description, paragraph: None }))
 }
 
 #[cfg(test)]
@@ -133,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_file_is_decoded_byte_for_byte_or_refused_as_no_text() {
-        for text in ["plain", "\u{feff}with a mark\r\n", "Caf\u{e9}\r\n", ""] {
+        for text in ["plain", "\u{feff}with a mark\r\n", "Caf\u{e9}\r\n"] {
             let exact = Decoded { text: text.to_owned(), exact: true };
             assert_eq!(decode(text.as_bytes().to_vec()), Ok(exact));
         }
@@ -146,6 +214,9 @@ mod tests {
         assert_eq!(decode(b"Caf\xe9".to_vec()), Err(NotText::Utf8(3)), "Windows-1252");
         assert_eq!(decode(b"\xff\xfe\x00\xd8".to_vec()), Err(NotText::Utf16), "half a surrogate pair");
         assert_eq!(decode(b"GIF89a\0\0".to_vec()), Err(NotText::Nul));
+        for blank in ["", "\r\n \t\n", "\u{feff}", "\u{200b}\n"] {
+            assert_eq!(decode(blank.into()), Err(NotText::Empty), "{blank:?}");
+        }
     }
 
     #[test]
@@ -156,13 +227,13 @@ mod tests {
                 introduction("Aurora hero", "", "Build a hero section."),
             ),
             ("\u{feff}# Aurora\r\n\r\nTwo\r\nlines.\r\n", introduction("Aurora", "", "Two lines.")),
-            ("Aurora\n======\n\n- a list\n\nText.", introduction("Aurora", "", "Text.")),
+            ("Aurora\n======\n\n- a list\n\nText.", introduction("Aurora", "", "")),
             ("```\n# no heading\n```\n\n## Second level\n", introduction("", "", "")),
             ("#hashtag first", introduction("", "", "#hashtag first")),
-            ("---\n\nText", introduction("", "", "Text")),
+            ("---\n\nText", introduction("", "", "")),
             ("", introduction("", "", "")),
         ] {
-            assert_eq!(Introduction::of(text), read, "{text:?}");
+            assert_eq!(Introduction::of(text), Ok(read), "{text:?}");
         }
     }
 
@@ -175,9 +246,66 @@ mod tests {
             ),
             ("\u{feff}---\r\ntitle: Aurora\r\n---\r\n\r\nText.", introduction("Aurora", "", "Text.")),
             ("---\ntitle: 7\ndescription: [a]\n---\n# Seven\n", introduction("Seven", "", "")),
-            ("---\n: : {\n---\n\nText.", introduction("", "", "Text.")),
+            (
+                "---\nTitle: Aurora\nDESCRIPTION: Drifts.\n---\n# Other\n\nText.",
+                introduction("Aurora", "Drifts.", "Text."),
+            ),
+            ("---\nThe first step.\n---\n\nThe second.", introduction("", "", "")),
+            ("+++\ntitle = \"Aurora\"\n+++\n\nText.", introduction("", "", "")),
+            ("# Aurora\n\nText.\n\n---\ntitle: Other\n---\n", introduction("Aurora", "", "Text.")),
         ] {
-            assert_eq!(Introduction::of(text), read, "{text:?}");
+            assert_eq!(Introduction::of(text), Ok(read), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_paragraph_that_introduces_the_text_is_a_description() {
+        for before in [
+            "- a step",
+            "1. a step",
+            "```\ncode\n```",
+            "    code",
+            "> a quote",
+            "<div>HTML</div>",
+            "<!-- a comment -->",
+            "| a | table |\n|---|---|\n| of | steps |",
+            "***",
+            "## Steps",
+            "# Steps",
+            "[a link](https://example.com)",
+        ] {
+            let text = format!("# Aurora\n\n{before}\n\nOpen the second valve.");
+            assert_eq!(Introduction::of(&text), Ok(introduction("Aurora", "", "")), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_alternative_text_of_an_image_is_no_word_of_the_text() {
+        const BADGES: &str = "[![CI](https://example.com/ci.svg)](https://example.com/ci)\n![npm](npm.svg)";
+        for (text, read) in [
+            (BADGES.to_owned(), introduction("", "", "")),
+            (format!("# Aurora\n\n{BADGES}\n\nA hero."), introduction("Aurora", "", "A hero.")),
+            (format!("{BADGES}\n\n# Aurora\n\nA hero."), introduction("Aurora", "", "A hero.")),
+            (format!("{BADGES}\n\n- a step\n\nA hero."), introduction("", "", "")),
+            ("# ![logo](logo.svg) Aurora\n\nA ![small](a.svg) hero.".into(), introduction("Aurora", "", "A hero.")),
+            ("# ![logo](logo.svg)\n\nA hero, see [more](b).".into(), introduction("", "", "A hero, see more.")),
+            ("<a href=\"b\"><img src=\"ci.svg\"></a>\n\nA hero.".into(), introduction("", "", "A hero.")),
+            ("[docs](a) · [site](https://example.com)\n\nA hero.".into(), introduction("", "", "")),
+        ] {
+            assert_eq!(Introduction::of(&text), Ok(read), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn invalid_front_matter_is_named_with_its_line() {
+        for (text, line) in [
+            ("---\n: : {\n---\n\nText.", 3),
+            ("\u{feff}---\r\ntitle: Aurora\r\ndescription: a hero: that drifts\r\n---\r\nText.", 3),
+            ("\n---\ntitle: [a\n---\n\nText.", 4),
+        ] {
+            let error = Introduction::of(text).unwrap_err();
+            let told = format!("has front matter that is not valid YAML, at line {line} (");
+            assert!(error.to_string().starts_with(&told), "{text:?}: {error}");
         }
     }
 }

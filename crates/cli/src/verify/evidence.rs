@@ -47,7 +47,10 @@ pub use proofs::{Proofs, Prover};
 pub use signed::ServiceKey;
 
 use super::{NotAsAsked, payment::authorized};
-use crate::{redelivery::unlock, tell::time_of};
+use crate::{
+    redelivery::unlock,
+    tell::{counted, time_of},
+};
 
 /// Version of the file format.
 pub const VERSION: u8 = 2;
@@ -213,7 +216,7 @@ fn proofs(file: &Evidence, shown: Shown, keys: &[ServiceKey]) -> Result<Checked,
     let is_protected = purchase.mode == DeliveryMode::Protected;
     let seller = (Seller, is_protected);
     let newest = steps.last().map(|step| time_of(step.at)).unwrap_or_default();
-    let steps = format!("{} transactions, the newest of {newest}; none is missing", steps.len());
+    let steps = format!("{}, the newest of {newest}; none is missing", counted(steps.len(), "transaction"));
     let mut proofs = Proofs::default();
     proofs.add("service", &file.service, &[committed, service]);
     proofs.add("listing.id", &listing.id, &[committed, seller, service]);
