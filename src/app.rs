@@ -26,7 +26,7 @@ use edge::{
 };
 use market::{
     account::{Account, DEMO_KEY_VERSION, DEMO_OWNER},
-    chain_state::Lead,
+    chain_state::ClockLead,
     headroom::StorageHeadroom,
 };
 use sql::{Database, One, Read};
@@ -123,7 +123,7 @@ impl App {
 
     /// Returns whether the chain is a local ledger, on which tests move the time ahead of the wall clock.
     pub fn is_on_local_ledger(&self) -> bool {
-        self.settings().is_ok_and(|settings| settings.lead == Lead::LocalLedger)
+        self.settings().is_ok_and(|settings| settings.lead == ClockLead::LocalLedger)
     }
 
     /// Returns the database's primary, for reads that decide about money, limits, sessions or claims, and for all
@@ -172,8 +172,8 @@ impl App {
         let asks = (self.env.clone(), who.to_owned(), settings.provider_calls);
         Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone())
             .until(self.until())
-            .leading(settings.lead)
-            .admitting(move || Box::pin(limits::admit(asks.clone()))))
+            .with_clock_lead(settings.lead)
+            .with_admission(move || Box::pin(limits::admit(asks.clone()))))
     }
 
     /// Returns the configured payment methods.

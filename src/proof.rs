@@ -1,7 +1,7 @@
 //! Identifies the seller of an offer, by a session or by a signed proof.
 
 use api_types::{Error, ErrorCode};
-use cardano::Address;
+use cardano::{Address, ContentHash, slots::Millis};
 use edge::{
     answer::{ErrorAnswer, Fault},
     ed25519::WebCrypto,
@@ -33,6 +33,22 @@ impl Seller {
         match self {
             Self::Owner(owner) => Some(*owner),
             Self::Signer(_) => None,
+        }
+    }
+
+    /// Returns the seller's address after verifying the signer's signature of `digest`, with the time of the signature;
+    /// no time for a session, which needs no signature.
+    pub async fn verified(
+        self,
+        digest: impl FnOnce(&Proof) -> ContentHash,
+        now_ms: Millis,
+    ) -> Result<(Address, Option<Millis>), ErrorAnswer> {
+        match self {
+            Self::Owner(owner) => Ok((owner, None)),
+            Self::Signer(proof) => {
+                proof.check(&WebCrypto, &digest(&proof), now_ms).await.map_err(ErrorAnswer::unauthorized)?;
+                Ok((proof.address, Some(proof.timestamp)))
+            }
         }
     }
 

@@ -20,12 +20,12 @@ use cardano::slots::Millis;
 use edge::{
     answer::Fault,
     d1::{self, Nearest},
-    serve::KeptText,
+    serve::JsText,
 };
 use market::{
     DeliveryMode, ListingId,
     catalogue::{self, ListingTerms, Page},
-    chain_state::Lead,
+    chain_state::ClockLead,
     state::{self, ShopState},
 };
 use sql::{Batch, DatabaseError, One, ReadDatabase, Statement};
@@ -59,10 +59,10 @@ struct CachedState {
 
 /// A cached page of the catalogue, and the cursor of the next page.
 #[derive(Clone)]
-pub struct KeptPage {
+pub struct CachedPage {
     /// Version of the catalogue that the page shows.
     pub version: i64,
-    pub json: KeptText,
+    pub json: JsText,
     pub next: Option<Rc<str>>,
     /// Whether the page's listings match only some of the words of the search.
     pub some_words: bool,
@@ -104,7 +104,7 @@ impl<T: Clone> Answers<T> {
 
 thread_local! {
     static STATE: Cell<Option<CachedState>> = const { Cell::new(None) };
-    static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
+    static ANSWERS: RefCell<Answers<CachedPage>> = RefCell::default();
     static TERMS: RefCell<Answers<(i64, Rc<ListingTerms>)>> = RefCell::default();
 }
 
@@ -170,12 +170,13 @@ pub async fn answer<R>(
     weight: Option<Weight>,
     name: &str,
     read: impl FnOnce(Rc<VersionedDatabase>) -> R,
-) -> Result<Option<KeptPage>, ApiError>
+) -> Result<Option<CachedPage>, ApiError>
 where
     R: Future<Output = Result<Option<Page>, DatabaseError>>,
 {
     let kept = ANSWERS.with_borrow(|answers| answers.get(name));
-    let current = |kept: &KeptPage, state: Option<ShopState>| state.is_some_and(|state| state.version == kept.version);
+    let current =
+        |kept: &CachedPage, state: Option<ShopState>| state.is_some_and(|state| state.version == kept.version);
     if kept.as_ref().is_some_and(|kept| current(kept, fresh_state(app.now_ms))) {
         return Ok(kept);
     }
@@ -214,7 +215,7 @@ pub async fn list<R>(
     weight: Weight,
     name: &str,
     read: impl FnOnce(Rc<VersionedDatabase>) -> R,
-) -> Result<KeptPage, ApiError>
+) -> Result<CachedPage, ApiError>
 where
     R: Future<Output = Result<Page, DatabaseError>>,
 {
@@ -224,24 +225,28 @@ where
 }
 
 /// Returns the newest listings of the catalogue.
-pub async fn newest(app: &App, limit: OnMiss) -> Result<KeptPage, ApiError> {
+pub async fn newest(app: &App, limit: OnMiss) -> Result<CachedPage, ApiError> {
     let read = async |database: Rc<VersionedDatabase>| catalogue::newest(&*database).await;
     list(app, limit, Weight::LONG, "/listings", read).await
 }
 
-fn keep(name: &str, version: i64, Page { json, next, some_words }: Page) -> KeptPage {
-    let page = KeptPage { version, json: KeptText::new(&json), next: next.map(Rc::from), some_words };
+fn keep(name: &str, version: i64, Page { json, next, some_words }: Page) -> CachedPage {
+    let page = CachedPage { version, json: JsText::new(&json), next: next.map(Rc::from), some_words };
     ANSWERS.with_borrow_mut(|answers| answers.keep(name, json.len(), &page));
     page
 }
 
 /// Returns a listing's terms and the shop's state. Terms that are not cached count against the client's limit. On a
 /// local ledger, the cache is not used for protected listings, because tests move the time.
-pub async fn terms(app: &App, lead: Lead, id: &ListingId) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
+pub async fn terms(
+    app: &App,
+    lead: ClockLead,
+    id: &ListingId,
+) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
     let kept = TERMS.with_borrow(|terms| terms.get(id.as_str()));
     if let (Some((version, terms)), Some(state)) = (kept, fresh_state(app.now_ms))
         && version == state.version
-        && (lead == Lead::Bounded || !terms.modes.contains(&DeliveryMode::Protected))
+        && (lead == ClockLead::Bounded || !terms.modes.contains(&DeliveryMode::Protected))
     {
         return Ok(Some((terms, state)));
     }

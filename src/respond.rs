@@ -1,7 +1,7 @@
 //! JSON answers, and conditional requests.
 
 use edge::{
-    answer::{self, Fault},
+    answer::Fault,
     serve::{Request, Response},
 };
 use serde::Serialize;
@@ -9,9 +9,14 @@ use worker::Result;
 
 use crate::error::ApiError;
 
+/// Creates a JSON response.
+pub fn json(value: &impl Serialize) -> std::result::Result<Response, ApiError> {
+    Ok(Response::json(serde_json::to_string(value).map_err(Fault::in_making("an answer"))?))
+}
+
 /// Creates a JSON response that must not be cached.
 pub fn private(value: &impl Serialize) -> std::result::Result<Response, ApiError> {
-    Ok(answer::private_json(serde_json::to_string(value).map_err(Fault::in_making("an answer"))?))
+    Ok(json(value)?.with_header("cache-control", "no-store"))
 }
 
 /// Adds an ETag to a response that caches must revalidate.

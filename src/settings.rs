@@ -5,9 +5,9 @@ use std::{cell::RefCell, rc::Rc};
 use edge::{
     bearer::SharedToken,
     keys::KeyStore,
-    settings::{self, Kept, Lookup, SettingError},
+    settings::{self, Cached, Lookup, SettingError},
 };
-use market::{catalogue::Quota, chain_state::Lead};
+use market::{catalogue::Quota, chain_state::ClockLead};
 use pages::guide::Contact;
 use worker::Env;
 
@@ -38,13 +38,13 @@ pub struct Settings {
     /// Callers that may use the routes of the x402 facilitator.
     pub facilitator: FacilitatorAccess,
     /// How far the newest block's time may be ahead of the clock.
-    pub lead: Lead,
+    pub lead: ClockLead,
 }
 
 thread_local! {
-    static SETTINGS: Kept<Settings> = const { RefCell::new(None) };
-    static KEYS: Kept<KeyStore> = const { RefCell::new(None) };
-    static METHODS: Kept<Methods> = const { RefCell::new(None) };
+    static SETTINGS: Cached<Settings> = const { RefCell::new(None) };
+    static KEYS: Cached<KeyStore> = const { RefCell::new(None) };
+    static METHODS: Cached<Methods> = const { RefCell::new(None) };
 }
 
 /// The default block explorer.

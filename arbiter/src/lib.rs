@@ -152,8 +152,8 @@ async fn resolve(
         database: &D1::new(env, "DB", case.usage.clone()),
         chain: &Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), case.usage.clone())
             .until(until)
-            .lasting(READING_MS)
-            .leading(settings.lead),
+            .with_long_answer_time(READING_MS)
+            .with_clock_lead(settings.lead),
         sleep: &Timer::until(until),
         deployment: &settings.deployment,
         key: &settings.key,
@@ -162,6 +162,6 @@ async fn resolve(
     };
     let resolution = arbiter.resolve(&dispute).await?;
     let json = serde_json::to_string(&resolution).map_err(|error| Fault::Inconsistent(error.to_string()))?;
-    case.line.note_object(&format!("{{\"resolution\":{json}}}"));
+    case.line.note_fields(&serde_json::json!({ "resolution": resolution }));
     Ok(Response::json(json))
 }

@@ -5,8 +5,8 @@ use std::{borrow::Cow, cell::RefCell, rc::Rc};
 use cardano::keys::SigningKey;
 use edge::{
     bearer::SharedToken,
-    chain::Lead,
-    settings::{self, Kept, Lookup, SettingError},
+    chain::ClockLead,
+    settings::{self, Cached, Lookup, SettingError},
 };
 use escrow::Deployment;
 use worker::Env;
@@ -22,11 +22,11 @@ pub struct ArbiterSettings {
     pub blockfrost_url: String,
     pub blockfrost_project: Option<String>,
     /// Maximum time by which the newest block may be ahead of the clock.
-    pub lead: Lead,
+    pub lead: ClockLead,
 }
 
 thread_local! {
-    static SETTINGS: Kept<ArbiterSettings> = const { RefCell::new(None) };
+    static SETTINGS: Cached<ArbiterSettings> = const { RefCell::new(None) };
 }
 
 const fn unusable(name: &'static str, problem: &'static str) -> SettingError {

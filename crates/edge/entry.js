@@ -13,29 +13,17 @@ const state = program.__worker_init_state();
 const BROKEN = JSON.stringify({ error: "something went wrong on our side; try again later" });
 const HEADERS = { "content-type": "application/json", "cache-control": "no-store", "access-control-allow-origin": "*" };
 
-/** Stored header sets, by the program's index. */
-const kept = [];
-
-/** Adds headers given as lines `name:value`. */
-function withLines(headers, lines) {
-  for (let start = 0; start < lines.length; ) {
-    const colon = lines.indexOf(":", start);
-    const end = lines.indexOf("\n", colon);
-    headers.set(lines.slice(start, colon), lines.slice(colon + 1, end));
-    start = end + 1;
-  }
-  return headers;
-}
-
-/** Called by the program (crates/edge/src/serve.rs) to store headers, and to create a response with stored and own ones. */
+/** Called by the program (crates/edge/src/serve.rs) to create a response. Each line of `lines` is a header `name:value`. */
 globalThis.surety = {
-  keep: (index, lines) => {
-    kept[index] = withLines(new Headers(), lines);
-  },
-  respond: (status, index, own, body) => {
-    const response = new Response(body, { status, headers: kept[index] });
-    if (own) withLines(response.headers, own);
-    return response;
+  respond: (status, lines, body) => {
+    const headers = [];
+    for (let start = 0; start < lines.length; ) {
+      const colon = lines.indexOf(":", start);
+      const end = lines.indexOf("\n", colon);
+      headers.push([lines.slice(start, colon), lines.slice(colon + 1, end)]);
+      start = end + 1;
+    }
+    return new Response(body, { status, headers });
   },
 };
 

@@ -4,12 +4,12 @@ use agents::{
     mcp::shop::{OrderOutcome, Ordered as Answer, Shelf, Shop, ShopError, WalletState},
     oauth::grant::Caller,
 };
-use api_types::{BuyerAction, PurchaseRequest, RequestStatus, SubmittedAction, Withdrawal};
+use api_types::{BuyerAction, Purchase, PurchaseRequest, RequestStatus, SubmittedAction, Withdrawal};
 use cardano::{Lovelace, TxHash, chain::Chain};
 use market::{
     DeliveryMode, ListingId,
     account::{self, Account, DEMO_OWNER},
-    catalogue::{ListingTerms, Page},
+    catalogue::ListingTerms,
     checkout::{BuyError, NotRead, OwnPurchase},
     limits::{self as spending, SpendRefused},
     purchase::{self, Cursor},
@@ -84,7 +84,7 @@ impl Shop for OwnerShop<'_> {
         Ok(Answer { listing, outcome })
     }
 
-    async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError> {
+    async fn purchases(&self, after: Option<Cursor>) -> Result<(Vec<Purchase>, Option<Cursor>), ShopError> {
         self.limit(Counted::ACCOUNT).await?;
         purchase::of_buyers(&self.app.database(), &self.caller.account.keys(), after).await.map_err(told)
     }

@@ -71,7 +71,7 @@ async fn sitemap(app: &App, limit: OnMiss) -> Result<Response, ApiError> {
         Ok(Page { json: urls(&origin, &listings), ..Page::default() })
     };
     let page = read_cache::list(app, limit, Weight::LONG, &format!("{origin}/sitemap.xml"), read).await?;
-    Ok(typed(Response::kept_json(&page.json), "application/xml", "public, max-age=300"))
+    Ok(typed(Response::js_json(&page.json), "application/xml", "public, max-age=300"))
 }
 
 fn urls(origin: &str, listings: &str) -> String {
@@ -101,7 +101,7 @@ async fn feed(app: &App, limit: OnMiss) -> Result<Response, ApiError> {
     };
     let name = format!("{origin}/feed.xml {}", named.as_deref().unwrap_or_default());
     let page = read_cache::list(app, limit, Weight::of_listings(filter.page_size()), &name, read).await?;
-    Ok(typed(Response::kept_json(&page.json), "application/atom+xml; charset=utf-8", "public, max-age=300"))
+    Ok(typed(Response::js_json(&page.json), "application/atom+xml; charset=utf-8", "public, max-age=300"))
 }
 
 /// Describes the service for language models.

@@ -54,7 +54,7 @@ async fn show(app: &App, address: Address, limit: OnMiss) -> Result<Response, Ap
     let name = after.map_or_else(|| address.to_string(), |cursor| format!("{address} {cursor}"));
     let read = async |database: Rc<VersionedDatabase>| catalogue::creator(&*database, &address, after).await;
     let page = read_cache::list(app, limit, Weight::LONG, &name, read).await?;
-    Ok(respond::linked(Response::kept_json(&page.json), &app.request, page.next.as_deref())?)
+    Ok(respond::linked(Response::js_json(&page.json), &app.request, page.next.as_deref())?)
 }
 
 /// Parses the cursor in a query; `None` if the query has none.

@@ -9,7 +9,7 @@ use edge::{
 };
 use market::{
     DeliveryMode,
-    catalogue::discovery::{self, ForSale, Found, Paid, Question, SalesPage},
+    catalogue::discovery::{self, ForSale, PaymentFilter, Question, SalesPage, SearchResult},
 };
 #[cfg(test)]
 use serde_json::json;
@@ -144,13 +144,13 @@ impl Asked {
     }
 
     /// Returns the selection of listings, or `None` if no listing can match.
-    fn paid(&self, methods: &Methods) -> Option<Paid> {
+    fn paid(&self, methods: &Methods) -> Option<PaymentFilter> {
         let escrow = methods.deployment().map(|deployment| deployment.address().to_string());
         match &self.pay_to {
             _ if !self.possible => None,
-            None => Some(Paid::Any),
-            Some(address) if escrow.as_ref() == Some(address) => Some(Paid::IntoEscrow),
-            Some(address) => Some(Paid::To(address.parse().ok()?)),
+            None => Some(PaymentFilter::Any),
+            Some(address) if escrow.as_ref() == Some(address) => Some(PaymentFilter::IntoEscrow),
+            Some(address) => Some(PaymentFilter::To(address.parse().ok()?)),
         }
     }
 }
@@ -181,8 +181,8 @@ async fn search(app: &App) -> Result<Response, ApiError> {
     };
     let question = asked.question.as_ref().ok_or_else(missing)?;
     let (methods, limit, before) = (app.methods()?, asked.limit, asked.before);
-    let Found { listings, more } = match asked.paid(&methods) {
-        None => Found { listings: vec![], more: false },
+    let SearchResult { listings, more } = match asked.paid(&methods) {
+        None => SearchResult { listings: vec![], more: false },
         Some(paid) => {
             let _permit = Weight::of_listings(limit).hold(&app.request).await?;
             let with_escrow = methods.quotes(&[DeliveryMode::Protected]);

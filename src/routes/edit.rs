@@ -1,7 +1,7 @@
 //! `PATCH /listings/{id}`: edits a listing for its seller.
 
 use api_types::{Error, ErrorCode};
-use edge::{answer::ErrorAnswer, ed25519::WebCrypto, serve::Response};
+use edge::{answer::ErrorAnswer, serve::Response};
 use market::{
     ListingId,
     catalogue::edit::{self, NotEdited},
@@ -37,14 +37,7 @@ type ChangesBody = Bytes<api_types::ListingChanges, MAX_BODY>;
 async fn edit(app: &App, id: ListingId, seller: Seller, Bytes(body, _): ChangesBody) -> Result<Response, ApiError> {
     app.line.note("listing", id.as_str());
     let changes = Changes::read(&body).map_err(ErrorAnswer::bad_request)?;
-    let seller = match seller {
-        Seller::Owner(owner) => owner,
-        Seller::Signer(proof) => {
-            let digest = proof.edit_digest(id.as_str(), &body);
-            proof.check(&WebCrypto, &digest, app.now_ms).await.map_err(ErrorAnswer::unauthorized)?;
-            proof.address
-        }
-    };
+    let (seller, _) = seller.verified(|proof| proof.edit_digest(id.as_str(), &body), app.now_ms).await?;
     let edited = edit::edit(&app.database(), &app.contents()?, &id, &seller, &changes, app.now_ms).await?;
     Ok(Response::json(edited.map_err(|why| match why {
         NotEdited::Unknown => listings::unknown(),

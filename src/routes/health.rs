@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use api_types::Readiness;
 use cardano::slots::Millis;
-use edge::serve::{KeptText, Response};
+use edge::serve::{JsText, Response};
 use market::status::Vitals;
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 const KEPT_MS: Millis = 1_000;
 
 thread_local! {
-    static HEALTH: KeptText = KeptText::new("{\"ok\":true,\"network\":\"preprod\"}");
+    static HEALTH: JsText = JsText::new("{\"ok\":true,\"network\":\"preprod\"}");
     static READINESS: RefCell<Option<(Readiness, Millis)>> = const { RefCell::new(None) };
 }
 
@@ -40,7 +40,7 @@ pub const ROUTES: &[Route] = &[
 
 /// Answers that the service runs, and for which network.
 async fn show(_: &App) -> Result<Response, ApiError> {
-    Ok(HEALTH.with(Response::kept_json))
+    Ok(HEALTH.with(Response::js_json))
 }
 
 /// Answers 200 if the database answers, the watcher's last run began within the last five minutes, the newest block is

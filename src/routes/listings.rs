@@ -96,7 +96,7 @@ pub async fn list(app: &App, limit: OnMiss) -> Result<Response, ApiError> {
     if let Some(response) = respond::not_modified(&app.request, &etag)? {
         return Ok(response);
     }
-    let response = respond::tagged(Response::kept_json(&page.json), &etag);
+    let response = respond::tagged(Response::js_json(&page.json), &etag);
     Ok(respond::linked(response, &app.request, page.next.as_deref())?)
 }
 
@@ -108,7 +108,7 @@ pub async fn show(app: &App, id: ListingId, limit: OnMiss) -> Result<Response, A
         Ok(json.map(|json| Page { json, ..Page::default() }))
     };
     let page = read_cache::answer(app, limit, None, id.as_str(), read).await?;
-    Ok(Response::kept_json(&page.ok_or_else(unknown)?.json))
+    Ok(Response::js_json(&page.ok_or_else(unknown)?.json))
 }
 
 /// Maximum size in bytes of the body of a new listing. JSON may escape each byte of the content as six characters, and

@@ -1,18 +1,20 @@
 //! The owner's account: `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `PUT /me/agent-pause`, `PUT /me/seller-name`,
 //! `GET /me/purchases/{id}/content`, `POST /me/purchases/{id}/actions`, `POST /me/wallet/withdraw`.
 
-use api_types::{AgentPause, Buy, LimitsSet, NewBuyerAction, NewLimits, NewSellerName, SellerNameSet, SubmittedAction};
+use api_types::{
+    AgentPause, Buy, LimitsSet, Me, NewBuyerAction, NewLimits, NewSellerName, SellerNameSet, SubmittedAction,
+};
 use cardano::{
     Lovelace, TxHash,
     chain::{Chain, ChainError},
 };
 use edge::{
-    answer::{self, ErrorAnswer, Fault},
+    answer::{self, ErrorAnswer},
     semaphore::Permit,
     serve::Response,
 };
 use market::{
-    account::{self, AccountView, RuleChanges},
+    account::{self, RuleChanges},
     checkout::{BuyError, NotRead},
     seller_name::SellerName,
     withdraw::{self, WithdrawError},
@@ -46,7 +48,7 @@ pub const ROUTES: &[Route] = &[
         page Limit::Account(Counted::ACCOUNT) => pages::account(Option<Session>);
         docs |of| of
             .names("getMe", "Account", "Get the account: wallet, limits, purchases, listings")
-            .answers::<api_types::Me>(200, "The account.")
+            .answers::<Me>(200, "The account.")
     },
     route! {
         POST "/me/buy", Limit::Account(Counted::BUY) => buy(Session, Json<Buy>);
@@ -107,7 +109,7 @@ pub async fn read(
     app: &App,
     Session { account, token }: Session,
     needs_balance: bool,
-) -> Result<(AccountView, Result<Lovelace, ChainError>, Permit), ApiError> {
+) -> Result<(Me, Result<Lovelace, ChainError>, Permit), ApiError> {
     let wallet = account.wallet_address.to_string();
     let mut balance = app.chain()?.balance_of(&wallet).await;
     if needs_balance {
@@ -115,14 +117,15 @@ pub async fn read(
     }
     // Last: it may be the longest of all answers.
     let permit = Weight::LONG.hold(&app.request).await?;
-    let view = account::view(&app.database(), &token, app.now_ms).await?.ok_or_else(not_signed_in)?;
-    Ok((view, balance, permit))
+    let shown = balance.as_ref().copied().unwrap_or_default();
+    let me = account::view(&app.database(), &token, shown, app.now_ms).await?.ok_or_else(not_signed_in)?;
+    Ok((me, balance, permit))
 }
 
 /// Returns the account: wallet, limits, purchases, listings.
 async fn show(app: &App, session: Session) -> Result<Response, ApiError> {
-    let (view, balance, _permit) = read(app, session, true).await?;
-    Ok(answer::private_json(view.json(balance?).map_err(Fault::in_making("the account"))?))
+    let (me, _, _permit) = read(app, session, true).await?;
+    respond::private(&me)
 }
 
 /// Sets the spending limits of the account's service wallet.

@@ -1,7 +1,7 @@
 //! Pages for browsers, rendered by the crate `pages` from the same queries as the JSON.
 
 use agents::oauth::grant;
-use api_types::{Error, ErrorCode, Me};
+use api_types::{Error, ErrorCode};
 use cardano::{Address, ContentHash, TxHash};
 use edge::{
     answer::{ErrorAnswer, Fault},
@@ -27,7 +27,7 @@ use pages::{
     view::{Listing, Purchase},
 };
 use serde::de::DeserializeOwned;
-use sql::{Both, Database, DatabaseError};
+use sql::{Both, Database};
 use x402_cardano::wire::{
     PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, decode_header, sign_in_with_x::SIGN_IN_WITH_X,
 };
@@ -243,8 +243,7 @@ async fn off_sale(app: &App, id: &ListingId, error: ApiError) -> Result<Response
 /// Renders a seller's sales, with buyers' addresses abbreviated.
 pub async fn sales(app: &App) -> Result<Response, ApiError> {
     let _permit = Weight::LONG.hold(&app.request).await?;
-    let (seller, json) = purchases::found(app).await?;
-    let sales: Vec<Purchase> = read(&json)?;
+    let (seller, sales) = purchases::found(app).await?;
     let sold: Vec<&str> = sales.iter().take(SHOWN).map(|sale| sale.listing_id.as_str()).collect();
     let titles = app.database().fetch(catalogue::titles(&sold)).await?;
     Ok(fresh(app, ::pages::creator::sales(&seller, &sales, &titles)))
@@ -266,9 +265,7 @@ pub async fn purchase(app: &App, id: TxHash) -> Result<Response, ApiError> {
     let (database, settings) = (app.database(), app.settings()?);
     let asked = (purchase::read(&id), receipt::read(&id), chain_state::read_time());
     let (found, receipt, time) = database.batch(asked).await?;
-    let purchase = found.ok_or_else(purchases::unknown)?;
-    let purchase: Purchase = serde_json::from_str(&purchase)
-        .map_err(|error| DatabaseError(format!("the purchase {id} cannot be read: {error}")))?;
+    let purchase: Purchase = found.ok_or_else(purchases::unknown)?.into();
     let receipt = receipt.ok_or_else(purchases::unknown)?;
     let listing = match purchase.listing_id.parse::<ListingId>() {
         Ok(listing) => database.fetch(take_off::bought(&listing)).await?,
@@ -292,12 +289,10 @@ pub async fn purchase(app: &App, id: TxHash) -> Result<Response, ApiError> {
 pub async fn account(app: &App, session: Option<Session>) -> Result<Response, ApiError> {
     let Some(session) = session else { return Ok(fresh(app, ::pages::account::sign_in())) };
     let token = session.token.clone();
-    let (view, balance, _permit) = me::read(app, session, false).await?;
+    let (me, balance, _permit) = me::read(app, session, false).await?;
     let agents = grant::list(&app.database(), &token, app.now_ms).await?;
     // Shown without a balance too, so that owners can always remove agents.
     let balance = balance.ok();
-    let me = view.json(balance.unwrap_or_default()).map_err(Fault::in_making("the account"))?;
-    let me: Me = read(&me)?;
     let bought: Vec<&str> = me.purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
     let more = (
         catalogue::titles(&bought),

@@ -1,7 +1,7 @@
 //! Purchases and actions on them: `GET /purchases`, `GET /purchases/{id}`, `GET /purchases/{id}/statement`, `POST
 //! /purchases/{id}/verification`.
 
-use api_types::{BuyerAction, Error, ErrorCode, Verdict};
+use api_types::{BuyerAction, Error, ErrorCode, Purchase, Verdict};
 use cardano::{Address, TxHash};
 use edge::{
     answer::ErrorAnswer, chain::Blockfrost, contents::ContentStore, d1::D1, ed25519::WebCrypto, serve::Response,
@@ -24,7 +24,7 @@ use crate::{
     body::Json,
     error::ApiError,
     limits::{Counted, Weight},
-    receipts,
+    receipts, respond,
     route::PROOF,
     route::{Argument, Asked, Limit, Route, route},
     routes::pages,
@@ -65,7 +65,7 @@ pub const ROUTES: &[Route] = &[
                 "Restricts the result to purchases by this address. Can be repeated up to 100 times.",
                 json!({ "type": "string" }),
             )
-            .answers::<Vec<api_types::Purchase>>(200, "Purchases.")
+            .answers::<Vec<Purchase>>(200, "Purchases.")
             .page(200)
             .fails(&[400])
     },
@@ -74,7 +74,7 @@ pub const ROUTES: &[Route] = &[
         page Limit::Client(Counted::READ) => pages::purchase(TxHash);
         docs |of| of
             .names("getPurchase", "Purchases", "Get a purchase with its events")
-            .answers::<api_types::Purchase>(200, "The purchase.")
+            .answers::<Purchase>(200, "The purchase.")
             .page(200)
     },
     route! {
@@ -94,7 +94,7 @@ pub const ROUTES: &[Route] = &[
                  Otherwise a verdict moves no money.",
             )
             .security(&["proof", "session"])
-            .answers::<api_types::Purchase>(200, "The purchase with the verdict.")
+            .answers::<Purchase>(200, "The purchase with the verdict.")
             .fails(&[401, 403])
     },
 ];
@@ -102,11 +102,11 @@ pub const ROUTES: &[Route] = &[
 /// Lists a seller's sales. If the query names buyers, lists only their purchases.
 async fn list(app: &App) -> Result<Response, ApiError> {
     let _permit = Weight::LONG.hold(&app.request).await?;
-    Ok(Response::json(found(app).await?.1))
+    respond::json(&found(app).await?.1)
 }
 
-/// Returns the seller that the request's query names, and the selected sales as JSON.
-pub async fn found(app: &App) -> Result<(Address, String), ApiError> {
+/// Returns the seller that the request's query names, and the selected sales.
+pub async fn found(app: &App) -> Result<(Address, Vec<Purchase>), ApiError> {
     let url = app.request.url()?;
     let named = |wanted: &'static str| {
         let values = url.query_pairs().filter(move |(name, _)| name == wanted);
@@ -133,21 +133,21 @@ pub async fn found(app: &App) -> Result<(Address, String), ApiError> {
 async fn show(app: &App, id: TxHash) -> Result<Response, ApiError> {
     let database = app.database();
     let (acted_on, stored) = database.batch((acted_on(&id), purchase::read(&id))).await?;
-    let json = match acted_on {
-        None => stored,
+    let purchase = match acted_on {
+        None => stored.map(Purchase::from),
         Some(from) => {
             note_failure(app, acting(app, async |actions| actions.follow(&from).await.map_err(ApiError::from)).await);
             purchase::one(&database, &id).await?
         }
     };
-    Ok(Response::json(json.ok_or_else(unknown)?))
+    respond::json(&purchase.ok_or_else(unknown)?)
 }
 
 /// Returns a statement about the purchase and its listing, signed with the key of the
 /// service's receipts.
 async fn statement(app: &App, id: TxHash) -> Result<Response, ApiError> {
-    let facts: Option<purchase::Facts> = app.database().run(purchase::facts(&id)).await?.first_json()?;
-    let jws = receipts::statement(app, facts.ok_or_else(unknown)?)?;
+    let row = app.database().fetch(purchase::read(&id)).await?.ok_or_else(unknown)?;
+    let jws = receipts::statement(app, row.into())?;
     Ok(Response::bytes("application/jose", jws.as_bytes()).with_header("cache-control", "no-store"))
 }
 
@@ -208,8 +208,7 @@ async fn verify(app: &App, id: TxHash, Json(verdict): Json<Verdict>) -> Result<R
         Some(proof) => signed_by_payer(app, &proof, &bought).await?,
         None => paid_by_account(app, &bought).await?,
     }
-    let json = purchase::verify(&database, &id, verdict.verification).await?.ok_or_else(unknown)?;
-    Ok(Response::json(json))
+    respond::json(&purchase::verify(&database, &id, verdict.verification).await?.ok_or_else(unknown)?)
 }
 
 async fn signed_by_payer(app: &App, header: &str, bought: &PaymentRecord) -> Result<(), ErrorAnswer> {

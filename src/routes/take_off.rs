@@ -1,14 +1,14 @@
 //! `DELETE /listings/{id}`, `POST /listings/{id}/relist`: take a listing off sale, and offer it again.
 
 use api_types::{Error, ErrorCode};
-use edge::{answer::ErrorAnswer, ed25519::WebCrypto, serve::Response};
+use edge::{answer::ErrorAnswer, serve::Response};
 use market::{
     ListingId,
     catalogue::{
         self,
         take_off::{self, NotChanged, SaleState},
     },
-    proof::ProofError,
+    proof::{Proof, ProofError},
 };
 
 use crate::{
@@ -54,17 +54,11 @@ async fn relist(app: &App, id: ListingId, seller: Seller) -> Result<Response, Ap
 /// purpose.
 async fn change(app: &App, id: &ListingId, seller: Seller, state: SaleState) -> Result<(), ApiError> {
     app.line.note("listing", id.as_str());
-    let (seller, signed_at) = match seller {
-        Seller::Owner(owner) => (owner, None),
-        Seller::Signer(proof) => {
-            let digest = match state {
-                SaleState::OffSale => proof.take_off_digest(id.as_str()),
-                SaleState::ForSale => proof.relist_digest(id.as_str()),
-            };
-            proof.check(&WebCrypto, &digest, app.now_ms).await.map_err(ErrorAnswer::unauthorized)?;
-            (proof.address, Some(proof.timestamp))
-        }
+    let digest = |proof: &Proof| match state {
+        SaleState::OffSale => proof.take_off_digest(id.as_str()),
+        SaleState::ForSale => proof.relist_digest(id.as_str()),
     };
+    let (seller, signed_at) = seller.verified(digest, app.now_ms).await?;
     Ok(take_off::change(&app.database(), id, &seller, state, signed_at, app.now_ms).await?.map_err(
         |why| match why {
             NotChanged::Unknown => listings::unknown(),

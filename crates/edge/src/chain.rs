@@ -1,6 +1,6 @@
 //! Implements the `Chain` trait with Blockfrost's HTTP API: timeouts, bounded retries of reads, and a budget of calls.
 
-mod known;
+mod cache;
 
 use std::{
     cell::{Cell, RefCell},
@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use cache::{AddressUtxos, BlockTransactions, Lookup, ProviderCache, RECENT_MS, Shared, refusal};
 use cardano::{
     Lovelace, TxHash, TxRef,
     blockfrost::{self, AnswerReader, Collect, Holdings, LovelaceReader, TransactionOutputs, UnspentPage},
@@ -18,8 +19,7 @@ use cardano::{
     params::ProtocolParameters,
 };
 use futures_util::future::LocalBoxFuture;
-use known::{AddressUtxos, BlockTransactions, Known, Look, RECENT_MS, Shared, refusal};
-pub use market::chain_state::Lead;
+pub use market::chain_state::ClockLead;
 use market::{chain_state::MAX_LEAD_MS, limits::DAY_MS};
 use worker::{Headers, Method, Request, RequestInit};
 
@@ -76,11 +76,11 @@ const BYTES_PER_CALL: usize = 128 << 10;
 
 /// Party that determines the length of a provider's answer, and so could make it long on purpose.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Length {
+enum LengthSetBy {
     /// Determined by the author of a transaction, who pays a fee for the transaction's size.
-    ByAuthor,
+    Author,
     /// Determined by strangers who send outputs to a wallet, and so give away the lovelace in these outputs.
-    BySender,
+    Sender,
 }
 
 /// Future of the check whether the client may cause one more provider call. It yields an error if the client may not.
@@ -95,7 +95,7 @@ pub struct Blockfrost {
     until_ms: u64,
     /// Remaining time in ms for reading answers whose length strangers determine.
     length_ms: Cell<u64>,
-    lead: Lead,
+    lead: ClockLead,
     admit: Option<Box<dyn Fn() -> Admission>>,
     /// `true` once a transaction was submitted through this client.
     paid: Cell<bool>,
@@ -103,7 +103,7 @@ pub struct Blockfrost {
 
 thread_local! {
     /// Cache of recent answers by provider, for the isolate's life.
-    static KNOWN: RefCell<BTreeMap<String, Known>> = const { RefCell::new(BTreeMap::new()) };
+    static CACHES: RefCell<BTreeMap<String, ProviderCache>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 impl Blockfrost {
@@ -112,7 +112,7 @@ impl Blockfrost {
     pub fn new(base: &str, project_id: Option<String>, usage: Usage) -> Self {
         let base = base.trim_end_matches('/').to_owned();
         let (admit, paid) = (None, Cell::new(false));
-        let (newest, until_ms, lead) = (Cell::new(None), u64::MAX, Lead::Bounded);
+        let (newest, until_ms, lead) = (Cell::new(None), u64::MAX, ClockLead::Bounded);
         let length_ms = Cell::new(u64::MAX);
         Self { base, project_id, usage, newest, until_ms, length_ms, lead, admit, paid }
     }
@@ -121,7 +121,7 @@ impl Blockfrost {
     /// each call, and again while a long answer arrives; its error stops the call. After the first submission it is no
     /// longer called, because payments that are already claimed have priority.
     #[must_use]
-    pub fn admitting(self, admit: impl Fn() -> Admission + 'static) -> Self {
+    pub fn with_admission(self, admit: impl Fn() -> Admission + 'static) -> Self {
         Self { admit: Some(Box::new(admit)), ..self }
     }
 
@@ -134,7 +134,7 @@ impl Blockfrost {
 
     /// Sets how far a block's time may be ahead of the clock. The default is two minutes.
     #[must_use]
-    pub fn leading(self, lead: Lead) -> Self {
+    pub fn with_clock_lead(self, lead: ClockLead) -> Self {
         Self { lead, ..self }
     }
 
@@ -142,7 +142,7 @@ impl Blockfrost {
     async fn tip_within(&self, age: u64) -> Result<Tip, ChainError> {
         let began = crate::now_ms();
         let is_recent = |_: &Tip, at| at > crate::now_ms().saturating_sub(age).min(began);
-        let tip = self.shared(|known| &mut known.tip, is_recent, async || self.tip().await).await?;
+        let tip = self.shared(|cache| &mut cache.tip, is_recent, async || self.tip().await).await?;
         self.newest.set(Some(tip));
         Ok(tip)
     }
@@ -154,17 +154,17 @@ impl Blockfrost {
     /// request's call cannot be awaited, because Workers tie a call to its request.
     async fn shared<T: Clone>(
         &self,
-        place: impl Fn(&mut Known) -> &mut Shared<T>,
+        place: impl Fn(&mut ProviderCache) -> &mut Shared<T>,
         is_current: impl Fn(&T, u64) -> bool,
         ask: impl AsyncFnOnce() -> Result<T, ChainError>,
     ) -> Result<T, ChainError> {
         loop {
-            match self.known(|known| place(known).look(&is_current, crate::now_ms())) {
-                Look::Known(value) => return Ok(value),
-                Look::Asked => crate::sleep(ASKED_PAUSE).await,
-                Look::Unknown => {
+            match self.cached(|cache| place(cache).look(&is_current, crate::now_ms())) {
+                Lookup::Fresh(value) => return Ok(value),
+                Lookup::Requested => crate::sleep(ASKED_PAUSE).await,
+                Lookup::Stale => {
                     let answer = ask().await;
-                    self.known(|known| place(known).answered(answer.as_ref().ok().cloned(), crate::now_ms()));
+                    self.cached(|cache| place(cache).answered(answer.as_ref().ok().cloned(), crate::now_ms()));
                     return answer;
                 }
             }
@@ -181,8 +181,8 @@ impl Blockfrost {
     }
 
     /// Calls `with` on this isolate's cache of the provider's answers, and returns the result.
-    fn known<T>(&self, with: impl FnOnce(&mut Known) -> T) -> T {
-        KNOWN.with_borrow_mut(|known| with(known.entry(self.base.clone()).or_default()))
+    fn cached<T>(&self, with: impl FnOnce(&mut ProviderCache) -> T) -> T {
+        CACHES.with_borrow_mut(|caches| with(caches.entry(self.base.clone()).or_default()))
     }
 
     /// Returns the error by which this provider recently refused to serve our project (for example, an invalid project
@@ -190,7 +190,7 @@ impl Blockfrost {
     /// offered.
     #[must_use]
     pub fn refused(&self) -> Option<ChainError> {
-        self.known(|known| known.refused(crate::now_ms()))
+        self.cached(|cache| cache.refused(crate::now_ms()))
     }
 
     /// Sets a deadline in POSIX milliseconds, so that a hung provider cannot hold a request for minutes. After the
@@ -204,7 +204,7 @@ impl Blockfrost {
 
     /// Sets the maximum time in ms for reading answers whose length strangers determine.
     #[must_use]
-    pub fn lasting(self, length_ms: u64) -> Self {
+    pub fn with_long_answer_time(self, length_ms: u64) -> Self {
         Self { length_ms: Cell::new(length_ms), ..self }
     }
 
@@ -227,7 +227,7 @@ impl Blockfrost {
         let request = self.budgeted(method, path, body)?;
         let time = if is_read { self.within(time) } else { time };
         let answer = call(request, time, MAX_ANSWER).await.map_err(unanswered)?;
-        self.known(|known| known.answered(answer.status, crate::now_ms()));
+        self.cached(|cache| cache.answered(answer.status, crate::now_ms()));
         Ok(answer)
     }
 
@@ -285,7 +285,7 @@ impl Blockfrost {
     async fn collect<C: Collect>(
         &self,
         path: &str,
-        length: Length,
+        length: LengthSetBy,
         new: impl Fn() -> C,
     ) -> Result<Option<C::Out>, ChainError> {
         let read = repeat(async || {
@@ -300,12 +300,12 @@ impl Blockfrost {
     async fn streamed(
         &self,
         path: &str,
-        length: Length,
+        length: LengthSetBy,
         push: &mut dyn FnMut(Vec<u8>) -> bool,
     ) -> Result<Head, ChainError> {
         self.admitted().await?;
         let mut time = self.within(STREAM_TIME);
-        if length == Length::ByAuthor {
+        if length == LengthSetBy::Author {
             time = time.min(Duration::from_millis(self.length_ms.get()).max(SHORT_TIME));
         }
         let request = self.budgeted(Method::Get, path, None)?;
@@ -313,33 +313,33 @@ impl Blockfrost {
         let head = stream(request, time, MAX_STREAMED, async |piece| {
             let before = read;
             read = read.saturating_add(piece.len());
-            admitted = self.lengthen(before, read, length).await;
+            admitted = self.charge_growth(before, read, length).await;
             admitted.is_ok() && push(piece)
         });
         let head = head.await;
-        if length == Length::ByAuthor {
+        if length == LengthSetBy::Author {
             let took_ms = crate::now_ms().saturating_sub(began_ms);
             self.length_ms.set(self.length_ms.get().saturating_sub(took_ms));
         }
         admitted?;
         if let Ok(head) = &head {
-            self.known(|known| known.answered(head.status, crate::now_ms()));
+            self.cached(|cache| cache.answered(head.status, crate::now_ms()));
         }
         head.map_err(|error| match error {
-            CallError::TimedOut if length == Length::ByAuthor && self.length_ms.get() == 0 => ChainError::TooLong,
+            CallError::TimedOut if length == LengthSetBy::Author && self.length_ms.get() == 0 => ChainError::TooLong,
             error => unanswered(error),
         })
     }
 
     /// Charges the client's limit and the budget of outgoing calls for an answer that has grown from `before` to `read`
     /// bytes.
-    async fn lengthen(&self, before: usize, read: usize, length: Length) -> Result<(), ChainError> {
+    async fn charge_growth(&self, before: usize, read: usize, length: LengthSetBy) -> Result<(), ChainError> {
         let begun = |bytes: usize, each: usize| bytes.saturating_sub(1).div_euclid(each);
         for _ in begun(before, BYTES_PER_CALL)..begun(read, BYTES_PER_CALL) {
             self.admitted().await?;
         }
         for _ in begun(before, BYTES_PER_OUTSIDE_CALL)..begun(read, BYTES_PER_OUTSIDE_CALL) {
-            if length == Length::ByAuthor && !self.usage.call_for_length() {
+            if length == LengthSetBy::Author && !self.usage.call_for_length() {
                 return Err(ChainError::TooLong);
             }
         }
@@ -357,17 +357,17 @@ impl Chain for Blockfrost {
         let (tip, epoch) = (blockfrost::tip(&body)?, blockfrost::epoch(&body)?);
         let now = crate::now_ms();
         let ahead = tip.time_ms.saturating_sub(now);
-        if self.lead == Lead::Bounded && ahead > MAX_LEAD_MS {
+        if self.lead == ClockLead::Bounded && ahead > MAX_LEAD_MS {
             return Err(ChainError::FutureBlock { ahead_s: ahead.div_euclid(1_000) });
         }
         self.newest.set(Some(tip));
-        self.known(|known| known.saw(tip, epoch, now));
+        self.cached(|cache| cache.store_tip(tip, epoch, now));
         Ok(tip)
     }
 
     async fn recent_tip(&self) -> Result<Tip, ChainError> {
         // The local ledger's clock may jump.
-        self.tip_within(if self.lead == Lead::Bounded { RECENT_MS } else { 0 }).await
+        self.tip_within(if self.lead == ClockLead::Bounded { RECENT_MS } else { 0 }).await
     }
 
     fn last_read_tip(&self) -> Option<Tip> {
@@ -375,13 +375,13 @@ impl Chain for Blockfrost {
     }
 
     async fn shared_tip(&self) -> Result<Tip, ChainError> {
-        self.tip_within(if self.lead == Lead::Bounded { RECENT_MS } else { LOCAL_RECENT_MS }).await
+        self.tip_within(if self.lead == ClockLead::Bounded { RECENT_MS } else { LOCAL_RECENT_MS }).await
     }
 
     async fn is_listed(&self, tx: &TxHash, block: &Tip) -> Result<Option<bool>, ChainError> {
         let is_current = |listed: &BlockTransactions, _| listed.block == block.hash;
         let ask = async || self.transactions_in(block.hash).await;
-        let listed = self.shared(|known| &mut known.transactions, is_current, ask).await?;
+        let listed = self.shared(|cache| &mut cache.transactions, is_current, ask).await?;
         Ok(listed.ids.map(|ids| ids.contains(tx)))
     }
 
@@ -390,21 +390,21 @@ impl Chain for Blockfrost {
         let lists = |listed: &BlockTransactions| {
             listed.block == tip.hash && listed.ids.as_ref().is_some_and(|ids| ids.contains(tx))
         };
-        self.known(|known| known.transactions.last().is_some_and(lists)).then_some(tip)
+        self.cached(|cache| cache.transactions.last().is_some_and(lists)).then_some(tip)
     }
 
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
-        if let Some(parameters) = self.known(|known| known.parameters(crate::now_ms())) {
+        if let Some(parameters) = self.cached(|cache| cache.parameters(crate::now_ms())) {
             return Ok(parameters);
         }
         let body = self.read_known("/epochs/latest/parameters").await?;
         let (parameters, epoch) = (blockfrost::protocol_parameters(&body)?, blockfrost::epoch(&body)?);
-        self.known(|known| known.read(parameters.clone(), epoch, crate::now_ms()));
+        self.cached(|cache| cache.store_parameters(parameters.clone(), epoch, crate::now_ms()));
         Ok(parameters)
     }
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
-        self.collect(&format!("/txs/{tx}/utxos"), Length::ByAuthor, || TransactionOutputs::of(*tx)).await
+        self.collect(&format!("/txs/{tx}/utxos"), LengthSetBy::Author, || TransactionOutputs::of(*tx)).await
     }
 
     async fn outputs_among(
@@ -414,7 +414,7 @@ impl Chain for Blockfrost {
         most_tokens: usize,
     ) -> Result<Option<Vec<TracedOutput>>, ChainError> {
         let path = format!("/txs/{tx}/utxos");
-        self.collect(&path, Length::ByAuthor, || TransactionOutputs::among(*tx, named.clone(), most_tokens)).await
+        self.collect(&path, LengthSetBy::Author, || TransactionOutputs::among(*tx, named.clone(), most_tokens)).await
     }
 
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
@@ -436,11 +436,12 @@ impl Chain for Blockfrost {
         for (page, end) in Holdings::pages(MAX_PAGES_AT_AN_END) {
             let order = end.order();
             let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order={order}");
-            let read = match self.collect(&path, Length::BySender, || UnspentPage::at(address).without_datums()).await {
-                // The client has used up its share. The outputs read so far can be spent.
-                Err(ChainError::TooMany) if !holdings.utxos().is_empty() => break,
-                read => read?,
-            };
+            let read =
+                match self.collect(&path, LengthSetBy::Sender, || UnspentPage::at(address).without_datums()).await {
+                    // The client has used up its share. The outputs read so far can be spent.
+                    Err(ChainError::TooMany) if !holdings.utxos().is_empty() => break,
+                    read => read?,
+                };
             // An address that was never used is unknown to the provider.
             let Some(read) = read else { break };
             if !holdings.take(end, read, PAGE) || enough(holdings.utxos()) {
@@ -451,19 +452,20 @@ impl Chain for Blockfrost {
     }
 
     async fn shared_utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
-        let block = self.known(|known| known.tip.last().map(|tip| tip.hash));
+        let block = self.cached(|cache| cache.tip.last().map(|tip| tip.hash));
         let is_current =
-            |known: &AddressUtxos, _| known.address == address && known.block == block && enough(&known.utxos);
+            |cached: &AddressUtxos, _| cached.address == address && cached.block == block && enough(&cached.utxos);
         let ask = async || {
             let utxos = self.utxos_at(address, &enough).await?.into();
             Ok(AddressUtxos { address: address.to_owned(), block, utxos })
         };
-        Ok(self.shared(|known| &mut known.utxos, is_current, ask).await?.utxos.to_vec())
+        Ok(self.shared(|cache| &mut cache.utxos, is_current, ask).await?.utxos.to_vec())
     }
 
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
         // An address that was never used is unknown to the provider and holds nothing.
-        let balance = self.collect(&format!("/addresses/{address}"), Length::BySender, LovelaceReader::default).await?;
+        let balance =
+            self.collect(&format!("/addresses/{address}"), LengthSetBy::Sender, LovelaceReader::default).await?;
         Ok(balance.unwrap_or(Lovelace::ZERO))
     }
 

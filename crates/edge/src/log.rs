@@ -1,7 +1,7 @@
 //! Structured logs: one line of JSON for each request and each run of the watcher.
 //!
 //! ```text
-//! {"log":"request","id":"5f0c21e9-00002a","method":"GET","route":"/listings/{id}/unlock","listing":"lst_...","status":402,
+//! {"log":"request","id":"5f0c21e9-00002a","listing":"lst_...","method":"GET","route":"/listings/{id}/unlock","status":402,
 //!  "ms":3,"calls":0,"batches":1,"statements":2,"rowsRead":2,"rowsWritten":0}
 //! ```
 //!
@@ -14,9 +14,11 @@ use std::{
     rc::Rc,
 };
 
+use serde::Serialize;
+use serde_json::{Map, Value};
 use worker::{console_error, console_log};
 
-use crate::usage::Usage;
+use crate::usage::{Costs, Usage};
 
 /// Maximum length of a field in characters. The causes of an error may contain other services' answers.
 const MAX_NOTE: usize = 500;
@@ -66,7 +68,21 @@ struct Open {
     usage: Usage,
     status: Cell<Option<u16>>,
     failed: Cell<bool>,
-    notes: RefCell<String>,
+    notes: RefCell<Map<String, Value>>,
+}
+
+/// The text of a log line.
+#[derive(Serialize)]
+struct LineText<'a> {
+    log: &'static str,
+    id: &'a str,
+    #[serde(flatten)]
+    notes: &'a Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    ms: u64,
+    #[serde(flatten)]
+    costs: Costs,
 }
 
 impl Line {
@@ -86,20 +102,14 @@ impl Line {
 
     /// Adds a field to the log line and truncates long values.
     pub fn note(&self, name: &'static str, value: &str) {
-        let cut = value.char_indices().nth(MAX_NOTE).and_then(|(end, _)| value.get(..end)).unwrap_or(value);
-        let mut notes = self.0.notes.borrow_mut();
-        notes.extend([",\"", name, "\":"]);
-        notes.push_str(&serde_json::to_string(cut).unwrap_or_default());
+        let cut = value.chars().take(MAX_NOTE).collect::<String>();
+        self.0.notes.borrow_mut().insert(name.to_owned(), cut.into());
     }
 
-    /// Adds the members of a JSON object to the log line.
-    pub fn note_object(&self, object: &str) {
-        if let Some(members) =
-            object.strip_prefix('{').and_then(|text| text.strip_suffix('}')).filter(|it| !it.is_empty())
-        {
-            let mut notes = self.0.notes.borrow_mut();
-            notes.push(',');
-            notes.push_str(members);
+    /// Adds the fields of a struct to the log line.
+    pub fn note_fields(&self, fields: &impl Serialize) {
+        if let Ok(Value::Object(fields)) = serde_json::to_value(fields) {
+            self.0.notes.borrow_mut().extend(fields);
         }
     }
 
@@ -122,10 +132,15 @@ impl Line {
 
 impl Open {
     fn text(&self, now_ms: u64) -> String {
-        let Self { name, id, notes, usage, .. } = self;
-        let status = self.status.get().map_or(String::new(), |status| format!(",\"status\":{status}"));
-        let ms = now_ms.saturating_sub(self.started_ms);
-        format!("{{\"log\":\"{name}\",\"id\":\"{id}\"{}{status},\"ms\":{ms},{}}}", notes.borrow(), usage.members())
+        let text = LineText {
+            log: self.name,
+            id: &self.id,
+            notes: &self.notes.borrow(),
+            status: self.status.get(),
+            ms: now_ms.saturating_sub(self.started_ms),
+            costs: self.usage.costs(),
+        };
+        serde_json::to_string(&text).unwrap_or_default()
     }
 }
 
@@ -144,7 +159,7 @@ impl Drop for Open {
 mod tests {
     use super::*;
 
-    fn open(notes: &str) -> Open {
+    fn open() -> Open {
         Open {
             name: "request",
             id: "a-1".into(),
@@ -152,7 +167,7 @@ mod tests {
             usage: Usage::default(),
             status: Cell::new(Some(402)),
             failed: Cell::default(),
-            notes: RefCell::new(notes.to_owned()),
+            notes: RefCell::default(),
         }
     }
 
@@ -165,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_log_line_has_the_outcome_and_the_cost() {
-        let open = open("");
+        let open = open();
         open.usage.batch(2);
         open.usage.rows(7, 1);
         assert_eq!(
@@ -182,11 +197,10 @@ mod tests {
         #[derive(Debug, thiserror::Error)]
         #[error("outside")]
         struct Outer(#[source] std::fmt::Error);
-        let line = Line(Rc::new(open("")));
+        let line = Line(Rc::new(open()));
         line.note("words", "say \"no\"\n");
         line.note("long", &"é".repeat(1_000));
-        line.note_object("{\"read\":1,\"notes\":[]}");
-        line.note_object("{}");
+        line.note_fields(&serde_json::json!({ "read": 1, "notes": [] }));
         line.cause(&Outer(std::fmt::Error));
         let Ok(open) = Rc::try_unwrap(line.0) else { panic!("one line") };
         let told = read(open, 0);

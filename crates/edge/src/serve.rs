@@ -9,7 +9,6 @@
 
 use std::{
     borrow::Cow,
-    cell::RefCell,
     pin::Pin,
     task::{Context, Poll, Waker},
 };
@@ -22,26 +21,17 @@ use worker::{ByteStream, Error, Headers, ResponseBody, Result, console_error};
 
 #[wasm_bindgen]
 extern "C" {
-    /// Stores a set of headers in entry.js under this index, to be reused by many responses. `headers` has one line
-    /// `name:value` per header.
-    #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = keep)]
-    fn keep(index: u32, headers: &str);
-    /// Creates a `Response` in entry.js with a text as its body. Its headers are those stored under `index`, and the
-    /// lines `name:value` in `own`.
+    /// Creates a `Response` in entry.js with a text as its body. `headers` has one line `name:value` for each header.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
-    fn respond_text(status: u16, index: u32, own: &str, body: &str) -> JsValue;
+    fn respond_text(status: u16, headers: &str, body: &str) -> JsValue;
     /// Creates a `Response` in entry.js like `respond_text`, with a body of bytes, a stream, a JavaScript string, or
     /// null.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
-    fn respond_value(status: u16, index: u32, own: &str, body: &JsValue) -> JsValue;
+    fn respond_value(status: u16, headers: &str, body: &JsValue) -> JsValue;
 }
 
 /// Response header with the request's id, which is different in each response.
 pub const REQUEST_ID: &str = "x-request-id";
-/// Maximum number of header sets that entry.js stores. Headers longer than [`MAX_SHARED_LENGTH`] characters are left
-/// out of these sets, because such a value differs in each response.
-const MAX_SHARED_HEADERS: usize = 64;
-const MAX_SHARED_LENGTH: usize = 200;
 
 /// A request, as received from entry.js.
 #[derive(Debug)]
@@ -148,42 +138,9 @@ impl HeaderList {
         self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Writes the headers as lines `name:value`. Headers that many responses share go to `common`, and the others to
-    /// `own`.
-    fn write(&self, common: &mut String, own: &mut String) {
-        for (name, value) in &self.0 {
-            let is_shared = value.len() <= MAX_SHARED_LENGTH && *name != REQUEST_ID;
-            let text = if is_shared { &mut *common } else { &mut *own };
-            text.extend([name, ":", value, "\n"]);
-        }
-    }
-}
-
-/// Sets of header lines that entry.js stores, each under an index.
-///
-/// Most responses repeat one of a few sets. When all indices are in use, a new set replaces the oldest.
-#[derive(Default)]
-struct SharedHeaders {
-    kept: Vec<String>,
-    next: usize,
-}
-
-impl SharedHeaders {
-    fn index(&mut self, lines: &str) -> u32 {
-        // The stored sets seldom have equal lengths, so comparing is cheap.
-        let at = self.kept.iter().position(|kept| kept == lines).unwrap_or_else(|| self.keep(lines));
-        u32::try_from(at).unwrap_or_default()
-    }
-
-    fn keep(&mut self, lines: &str) -> usize {
-        let at = self.next;
-        self.next = at.saturating_add(1) % MAX_SHARED_HEADERS;
-        match self.kept.get_mut(at) {
-            Some(before) => lines.clone_into(before),
-            None => self.kept.push(lines.to_owned()),
-        }
-        keep(u32::try_from(at).unwrap_or_default(), lines);
-        at
+    /// Returns the headers as lines `name:value`.
+    fn lines(&self) -> String {
+        self.0.iter().flat_map(|(name, value)| [name, ":", value, "\n"]).collect()
     }
 }
 
@@ -197,9 +154,9 @@ enum Body {
 
 /// A text that JavaScript holds, so that it can be sent in many responses without being copied each time.
 #[derive(Clone, Debug)]
-pub struct KeptText(JsValue);
+pub struct JsText(JsValue);
 
-impl KeptText {
+impl JsText {
     /// Copies a Rust string to JavaScript.
     #[must_use]
     pub fn new(text: &str) -> Self {
@@ -244,7 +201,7 @@ impl Response {
 
     /// Creates a 200 response whose body is a JSON text that JavaScript holds.
     #[must_use]
-    pub fn kept_json(text: &KeptText) -> Self {
+    pub fn js_json(text: &JsText) -> Self {
         Self::typed("application/json", Body::Value(text.0.clone()))
     }
 
@@ -316,20 +273,12 @@ impl Response {
     }
 
     fn into_js(self) -> JsValue {
-        thread_local! {
-            static LINES: RefCell<(String, String, SharedHeaders)> = RefCell::default();
+        let headers = self.headers.lines();
+        match self.body {
+            Body::Empty => respond_value(self.status, &headers, &JsValue::NULL),
+            Body::Text(text) => respond_text(self.status, &headers, &text),
+            Body::Value(value) => respond_value(self.status, &headers, &value),
         }
-        LINES.with_borrow_mut(|(common, own, shared)| {
-            common.clear();
-            own.clear();
-            self.headers.write(common, own);
-            let index = shared.index(common);
-            match self.body {
-                Body::Empty => respond_value(self.status, index, own, &JsValue::NULL),
-                Body::Text(text) => respond_text(self.status, index, own, &text),
-                Body::Value(value) => respond_value(self.status, index, own, &value),
-            }
-        })
     }
 }
 
@@ -370,10 +319,7 @@ mod tests {
         for value in ["x\ny: z", "x\r", "\0", "é"] {
             assert!(!headers.set("a", value.into()), "{value:?}");
         }
-        assert!(headers.set("PAYMENT-REQUIRED", "e".repeat(MAX_SHARED_LENGTH + 1)));
-        let (mut common, mut own) = (String::new(), String::new());
-        headers.write(&mut common, &mut own);
-        assert_eq!(common, "ETag:\"2\"\n");
-        assert_eq!(own, format!("PAYMENT-REQUIRED:{}\n", "e".repeat(MAX_SHARED_LENGTH + 1)));
+        assert!(headers.set("allow", "GET".into()));
+        assert_eq!(headers.lines(), "ETag:\"2\"\nallow:GET\n");
     }
 }

@@ -7,7 +7,7 @@ use std::{borrow::Cow, cell::RefCell, rc::Rc, thread::LocalKey};
 
 use cardano::keys::SigningKey;
 use escrow::Deployment;
-use market::chain_state::Lead;
+use market::chain_state::ClockLead;
 use worker::Env;
 use x402_cardano::escrow::TransferMethod;
 use zeroize::Zeroizing;
@@ -37,14 +37,14 @@ pub fn of(env: &Env) -> impl Fn(&str) -> Option<String> {
 }
 
 /// An isolate's cache of a value that is made from settings; `None` until the value is made.
-pub type Kept<T> = RefCell<Option<Rc<T>>>;
+pub type Cached<T> = RefCell<Option<Rc<T>>>;
 
 /// Returns the cached value. If nothing is cached, makes the value and caches it. A failure is not cached, so the next
 /// call tries again.
 ///
 /// # Errors
 /// Returns the error of `make`.
-pub fn once<T, E>(kept: &'static LocalKey<Kept<T>>, make: impl FnOnce() -> Result<T, E>) -> Result<Rc<T>, E> {
+pub fn once<T, E>(kept: &'static LocalKey<Cached<T>>, make: impl FnOnce() -> Result<T, E>) -> Result<Rc<T>, E> {
     if let Some(known) = kept.with_borrow(Clone::clone) {
         return Ok(known);
     }
@@ -96,8 +96,8 @@ pub fn switch(lookup: &Lookup<'_>, name: &'static str, default: bool) -> Result<
 ///
 /// # Errors
 /// [`SettingError`] if `LOCAL_LEDGER` is neither `on` nor `off`.
-pub fn lead(lookup: &Lookup<'_>) -> Result<Lead, SettingError> {
-    Ok(if switch(lookup, "LOCAL_LEDGER", false)? { Lead::LocalLedger } else { Lead::Bounded })
+pub fn lead(lookup: &Lookup<'_>) -> Result<ClockLead, SettingError> {
+    Ok(if switch(lookup, "LOCAL_LEDGER", false)? { ClockLead::LocalLedger } else { ClockLead::Bounded })
 }
 
 /// Returns the maximum size of the database in bytes: `MAX_DATABASE_BYTES`, or D1's limit on the paid plan.
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_failed_read_of_settings_is_not_cached() {
-        thread_local! { static KEPT: Kept<u32> = const { RefCell::new(None) }; }
+        thread_local! { static KEPT: Cached<u32> = const { RefCell::new(None) }; }
         assert_eq!(once(&KEPT, || Err::<u32, _>("broken")), Err("broken"));
         assert_eq!(once(&KEPT, || Ok::<_, ()>(2)).map(|kept| *kept), Ok(2));
         assert_eq!(once(&KEPT, || Ok::<_, ()>(3)).map(|kept| *kept), Ok(2));

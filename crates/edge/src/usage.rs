@@ -6,6 +6,8 @@ use std::{
     rc::Rc,
 };
 
+use serde::Serialize;
+
 /// Maximum number of outgoing calls of a request. It is below the 50 subrequests of Workers' free plan, to leave room
 /// for D1.
 pub const MAX_OUTSIDE_CALLS: u32 = 40;
@@ -24,6 +26,18 @@ struct Counts {
     /// Maximum number of outgoing calls; `None` for [`MAX_OUTSIDE_CALLS`].
     most: Option<u32>,
     reads: Option<RefCell<BTreeMap<String, u64>>>,
+}
+
+/// Numbers of the resources that a request has used, as a log line reports them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Costs {
+    /// Number of outgoing calls.
+    pub calls: u32,
+    pub batches: u32,
+    pub statements: u32,
+    pub rows_read: u64,
+    pub rows_written: u64,
 }
 
 fn add(cell: &Cell<u32>, count: u32) {
@@ -76,18 +90,17 @@ impl Usage {
         }
     }
 
-    /// Formats all counters as members of a JSON object.
+    /// Returns all counters.
     #[must_use]
-    pub fn members(&self) -> String {
+    pub fn costs(&self) -> Costs {
         let Counts { batches, statements, calls, rows_read, rows_written, .. } = &*self.0;
-        format!(
-            "\"calls\":{},\"batches\":{},\"statements\":{},\"rowsRead\":{},\"rowsWritten\":{}",
-            calls.get(),
-            batches.get(),
-            statements.get(),
-            rows_read.get(),
-            rows_written.get()
-        )
+        Costs {
+            calls: calls.get(),
+            batches: batches.get(),
+            statements: statements.get(),
+            rows_read: rows_read.get(),
+            rows_written: rows_written.get(),
+        }
     }
 
     /// Takes one outgoing call from the budget. Returns `false` if none is left.
@@ -123,13 +136,11 @@ impl Usage {
     /// program's memory in MiB, which never shrinks.
     #[must_use]
     pub fn server_timing(&self) -> String {
-        let Counts { batches, statements, calls, .. } = &*self.0;
+        let Costs { calls, batches, statements, .. } = self.costs();
+        let memory = memory_pages() / 16;
         format!(
-            "d1-batches;desc=\"{}\", d1-statements;desc=\"{}\", outside-calls;desc=\"{}\", memory;desc=\"{}\"",
-            batches.get(),
-            statements.get(),
-            calls.get(),
-            memory_pages() / 16
+            "d1-batches;desc=\"{batches}\", d1-statements;desc=\"{statements}\", outside-calls;desc=\"{calls}\", \
+             memory;desc=\"{memory}\""
         )
     }
 }

@@ -5,19 +5,19 @@
 
 use std::fmt;
 
-use api_types::{AgentRules, Error, ErrorCode, Limits, MAX_REPUTATION, SellerFigures, Wallet};
+use api_types::{AgentRules, Error, ErrorCode, Limits, MAX_REPUTATION, Me, SellerFigures, Wallet};
 pub use api_types::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA};
 use cardano::{Address, ContentHash, KeyHash, Lovelace};
-use serde::{Deserialize, Serialize};
-use serde_json::{json, value::RawValue};
-use sql::{Database, DatabaseError, One, Read, Write, statement};
+use serde::Deserialize;
+use serde_json::json;
+use sql::{Database, DatabaseError, One, Read, Write};
 
 use crate::{
     buyer, catalogue,
     challenge::Challenge,
     headroom::StorageHeadroom,
     limits::{Authorization, DAY_MS, day, spent_on},
-    purchase::{MAX_LISTED, newest_of},
+    purchase::newest_of,
     seller_name::SellerName,
 };
 
@@ -463,78 +463,49 @@ pub fn pending(wallet: &str) -> Read<One<Lovelace>> {
     )
 }
 
-/// The owner's view of an account, without its balance.
-#[derive(Clone, Debug)]
-pub struct AccountView {
-    pub account: Account,
-    /// Part of the daily budget that was spent today.
-    pub spent_today: Lovelace,
-    /// JSON array of the purchases by the owner's wallet and the service wallet, newest first.
-    pub purchases: Box<RawValue>,
-    /// JSON array of the account's own listings, newest first, as many as on a creator's page.
-    pub listings: Box<RawValue>,
-    figures: SellerFigures,
-}
-
-/// An [`api_types::Me`] whose lists are already JSON text.
-#[derive(Serialize)]
-struct MeJson<'a> {
-    owner: &'a str,
-    wallet: Wallet,
-    limits: Limits,
-    purchases: &'a RawValue,
-    listings: &'a RawValue,
-    #[serde(flatten)]
-    figures: &'a SellerFigures,
-}
-
-impl AccountView {
-    /// Renders [`api_types::Me`] with the wallet's balance.
-    ///
-    /// # Errors
-    /// Returns an error if a list is not JSON.
-    pub fn json(&self, balance: Lovelace) -> serde_json::Result<String> {
-        let Self { account, spent_today, purchases, listings, figures } = self;
-        let limits = Limits {
-            max_per_payment_lovelace: account.max_per_payment,
-            daily_budget_lovelace: account.daily_budget,
-            spent_today_lovelace: *spent_today,
-            ask_above_lovelace: account.ask_above,
-            rules: account.rules,
-        };
-        let wallet = Wallet { address: account.wallet_address, balance_lovelace: balance };
-        let owner = &account.owner;
-        serde_json::to_string(&MeJson { owner, wallet, limits, purchases, listings, figures })
-    }
-}
-
-/// Reads an [`AccountView`] in one batch; `None` if there is no such session.
+/// Reads the owner's view of an account in one batch; `None` if there is no such session. `balance` is that of the service
+/// wallet.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
-pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<AccountView>, DatabaseError> {
+pub async fn view(
+    db: &impl Database,
+    token: &Token,
+    balance: Lovelace,
+    now_ms: u64,
+) -> Result<Option<Me>, DatabaseError> {
     let hash = token.hash();
     let spent = spent_on(SESSION_OWNER, "?3");
     let spent: Read<One<Lovelace>> = sql::read!("SELECT CAST({spent} AS TEXT)", hash.as_str(), now_ms, day(now_ms));
     let keys = format!(
         "(SELECT json_array(wallet_key, coalesce(owner_key, wallet_key)) FROM accounts WHERE owner = {SESSION_OWNER})"
     );
-    let purchases = newest_of(&format!("WHERE buyer_key IN {}", buyer::keys(&keys)), MAX_LISTED);
     let session = || vec![hash.as_str().into(), now_ms.into()];
+    let purchases = newest_of(&format!("WHERE buyer_key IN {}", buyer::keys(&keys)), session());
     let listings = catalogue::newest::matching(&format!("seller_address = {SESSION_OWNER}"), session());
     let figures = catalogue::seller_figures(SESSION_OWNER, session());
-    let (account, One(spent_today), purchases, listings, figures) = db
-        .batch((by_session(&hash, now_ms), spent, statement!(purchases, hash.as_str(), now_ms), listings, figures))
-        .await?;
-    let Some(account) = account else {
-        return Ok(None);
-    };
-    let list = |json| RawValue::from_string(json).map_err(|error| DatabaseError(format!("an account's list: {error}")));
-    Ok(Some(AccountView {
-        account,
-        spent_today,
-        purchases: list(format!("[{}]", purchases.rows.join(",")))?,
-        listings: list(catalogue::newest::page(listings).json)?,
-        figures: figures.map(SellerFigures::from).unwrap_or_default(),
+    let (account, One(spent_today), purchases, listings, figures) =
+        db.batch((by_session(&hash, now_ms), spent, purchases, listings, figures)).await?;
+    let Some(account) = account else { return Ok(None) };
+    let listings = serde_json::from_str(&catalogue::newest::page(listings).json)
+        .map_err(|error| DatabaseError(format!("an account's listings: {error}")))?;
+    let SellerFigures { seller_name, sales, seller_reputation, disputes } =
+        figures.map(SellerFigures::from).unwrap_or_default();
+    Ok(Some(Me {
+        owner: account.owner,
+        wallet: Wallet { address: account.wallet_address, balance_lovelace: balance },
+        limits: Limits {
+            max_per_payment_lovelace: account.max_per_payment,
+            daily_budget_lovelace: account.daily_budget,
+            spent_today_lovelace: spent_today,
+            ask_above_lovelace: account.ask_above,
+            rules: account.rules,
+        },
+        purchases: purchases.into_iter().map(Into::into).collect(),
+        listings,
+        seller_name,
+        sales,
+        seller_reputation,
+        disputes,
     }))
 }

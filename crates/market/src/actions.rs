@@ -37,7 +37,7 @@ pub use self::{
     perform::Owner,
 };
 use crate::{
-    chain_state::Lead,
+    chain_state::ClockLead,
     contents::ContentsError,
     escrow_steps::{Recorded, StepRecorder, rollbacks},
     listing::DeliveryMode,
@@ -61,7 +61,7 @@ pub struct Actions<'a, D, C, K> {
     /// Wall clock in POSIX milliseconds.
     pub now: Millis,
     /// How far the newest block's time may be ahead of the wall clock.
-    pub lead: Lead,
+    pub lead: ClockLead,
 }
 
 /// The stored data of a protected purchase.

@@ -24,7 +24,7 @@ pub fn read_time() -> Read<Option<Millis>> {
 
 /// Allowed difference by which the newest block's time may be ahead of the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Lead {
+pub enum ClockLead {
     /// At most [`MAX_LEAD_MS`], the difference that clocks may have. A larger one means that the provider is faulty,
     /// and must not move deadlines.
     #[default]
@@ -45,7 +45,7 @@ pub const MAX_LEAD_MS: Millis = 2 * 60 * 1_000;
 /// deadlines are met only if the watcher sees new blocks.
 pub const MAX_AGE_MS: Millis = 3 * 60 * 1_000;
 
-impl Lead {
+impl ClockLead {
     /// Returns whether the newest known block is too old to offer protected sales. Always `false` on a local ledger.
     /// Also `false` if `block` is 0, because the watcher has not run yet.
     #[must_use]
@@ -71,26 +71,26 @@ mod tests {
 
     const NOW: Millis = 1_750_000_000_000;
 
-    fn at(block: Option<Millis>, lead: Lead) -> Millis {
+    fn at(block: Option<Millis>, lead: ClockLead) -> Millis {
         lead.clock(block.unwrap_or(0), NOW)
     }
 
     #[test]
     fn the_chains_clock_leads_by_two_minutes_at_most() {
-        for lead in [Lead::Bounded, Lead::LocalLedger] {
+        for lead in [ClockLead::Bounded, ClockLead::LocalLedger] {
             assert_eq!(at(None, lead), NOW);
             assert_eq!(at(Some(NOW - 1), lead), NOW);
             assert_eq!(at(Some(NOW + MAX_LEAD_MS), lead), NOW + MAX_LEAD_MS);
         }
-        assert_eq!(at(Some(NOW + MAX_LEAD_MS + 1), Lead::Bounded), NOW + MAX_LEAD_MS);
-        assert_eq!(at(Some(NOW + 3_600_000), Lead::LocalLedger), NOW + 3_600_000);
+        assert_eq!(at(Some(NOW + MAX_LEAD_MS + 1), ClockLead::Bounded), NOW + MAX_LEAD_MS);
+        assert_eq!(at(Some(NOW + 3_600_000), ClockLead::LocalLedger), NOW + 3_600_000);
     }
 
     #[test]
     fn a_chain_is_behind_three_minutes_after_its_newest_known_block() {
-        assert!(!Lead::Bounded.is_behind(NOW - MAX_AGE_MS, NOW));
-        assert!(Lead::Bounded.is_behind(NOW - MAX_AGE_MS - 1, NOW));
-        assert!(!Lead::Bounded.is_behind(0, NOW), "before the first tick");
-        assert!(!Lead::LocalLedger.is_behind(0, NOW));
+        assert!(!ClockLead::Bounded.is_behind(NOW - MAX_AGE_MS, NOW));
+        assert!(ClockLead::Bounded.is_behind(NOW - MAX_AGE_MS - 1, NOW));
+        assert!(!ClockLead::Bounded.is_behind(0, NOW), "before the first tick");
+        assert!(!ClockLead::LocalLedger.is_behind(0, NOW));
     }
 }

@@ -92,7 +92,7 @@ pub enum Claim<B> {
 #[serde(try_from = "BlockedRow")]
 pub enum Blocked {
     /// The transaction was already claimed.
-    Known,
+    Claimed,
     /// The payment identifier belongs to another payload.
     IdentifierTaken,
     /// The buyer owns the listing.
@@ -146,7 +146,7 @@ impl TryFrom<BlockedRow> for Blocked {
 
     fn try_from(row: BlockedRow) -> Result<Self, String> {
         let blocked = match row.condition.as_str() {
-            "known" => Some(Self::Known),
+            "claimed" => Some(Self::Claimed),
             "identifierTaken" => Some(Self::IdentifierTaken),
             "owned" => row.purchase.map(|purchase| Self::Owned { purchase }),
             "paying" => row.paying.map(|tx| Self::Paying { tx }),

@@ -57,7 +57,7 @@ FROM (SELECT CASE
     THEN 'malformed'
   -- The transaction was claimed before.
   WHEN EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id = facts.tx AND o.state <> 'refused')
-    THEN 'known'
+    THEN 'claimed'
   -- The client's payment identifier belongs to another payload.
   WHEN EXISTS (SELECT 1 FROM payment_identifiers i WHERE i.listing_id = facts.listing
       AND i.identifier = facts.identifier AND i.payload_digest <> facts.payload)

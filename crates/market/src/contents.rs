@@ -21,7 +21,7 @@ pub trait Contents {
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError>;
 
     /// Builds the query that reads the content with this hash in a batch; `None` if contents are not stored in the
-    /// database. The query returns no content of more than [`MOST_HELD`] bytes.
+    /// database. The query returns no content of more than [`MAX_HELD`] bytes.
     fn reading(&self, hash: &ContentHash) -> Option<Read<Option<String>>>;
 
     /// Returns the content with this hash; `None` if the store does not have it.
@@ -37,7 +37,7 @@ pub trait Contents {
 ///
 /// Many concurrent requests with larger contents would exceed the memory of a Workers isolate. A seller could cause
 /// this by buying from themselves, for only a fee per purchase.
-pub const MOST_HELD: usize = 64 << 10;
+pub const MAX_HELD: usize = 64 << 10;
 
 /// A content store in a database table. D1 limits a row, and so a listing's content, to 2 MB.
 pub struct InDatabase<'a, D>(pub &'a D);
@@ -50,7 +50,7 @@ impl<D: Database> Contents for InDatabase<'_, D> {
     }
 
     fn reading(&self, hash: &ContentHash) -> Option<Read<Option<String>>> {
-        let short = format!("octet_length(content) <= {MOST_HELD}");
+        let short = format!("octet_length(content) <= {MAX_HELD}");
         Some(sql::read!("SELECT content FROM contents WHERE hash = ?1 AND {short}", hash))
     }
 

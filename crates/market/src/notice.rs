@@ -50,7 +50,7 @@ pub struct Notification {
 /// Returns whether the alarm of a failed run of the watcher is worth a notification after this many consecutive
 /// failures.
 #[must_use]
-pub fn is_lasting(failed: &Alarm, failures: u32) -> bool {
+pub fn is_worth_notifying(failed: &Alarm, failures: u32) -> bool {
     failed.name != AlarmName::TickFailed || failures >= FAILURES
 }
 
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn one_failed_tick_is_no_notification_and_a_refused_project_is() {
         let failed = alarm(AlarmName::TickFailed, "503");
-        assert!(!is_lasting(&failed, FAILURES - 1) && is_lasting(&failed, FAILURES));
-        assert!(is_lasting(&alarm(AlarmName::ProviderRefusesProject, "403"), 1));
+        assert!(!is_worth_notifying(&failed, FAILURES - 1) && is_worth_notifying(&failed, FAILURES));
+        assert!(is_worth_notifying(&alarm(AlarmName::ProviderRefusesProject, "403"), 1));
     }
 }

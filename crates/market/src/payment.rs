@@ -104,7 +104,7 @@ pub fn by_tx(tx: &TxHash) -> Read<Option<PaymentRecord>> {
 /// The stored payment that a presented payment resumes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Both<PaymentRecord, PayloadRow>")]
-pub struct Known {
+pub struct ResumedPayment {
     /// The stored payment to which the presented payment identifier is bound, or else the payment of the presented
     /// transaction.
     pub record: PaymentRecord,
@@ -118,14 +118,14 @@ struct PayloadRow {
     payload: Option<ContentHash>,
 }
 
-impl From<Both<PaymentRecord, PayloadRow>> for Known {
+impl From<Both<PaymentRecord, PayloadRow>> for ResumedPayment {
     fn from(Both(record, PayloadRow { payload }): Both<PaymentRecord, PayloadRow>) -> Self {
         Self { record, payload }
     }
 }
 
 /// Builds the query that reads the stored payment that a presented payment resumes.
-pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Read<Option<Known>> {
+pub fn resumed_by(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Read<Option<ResumedPayment>> {
     let identified =
         |column| format!("(SELECT {column} FROM payment_identifiers WHERE listing_id = ?2 AND identifier = ?3)");
     let payload = format!(", {} AS payload", identified("payload_digest"));

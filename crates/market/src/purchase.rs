@@ -1,21 +1,21 @@
 //! Purchases: payments that a block includes, with their buyers and their status.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
-use api_types::{ListingFacts, Purchase};
+use api_types::{Decision, EscrowDeadlines, ListingFacts, Purchase, PurchaseEvent};
 pub use api_types::{PurchaseStatus as Status, Verification};
-use cardano::{Address, KeyHash, Lovelace, TxHash, slots::Millis};
+use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, slots::Millis};
 use escrow::plan::Escrow;
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Read, Statement, Write, statement};
+use sql::{Answer, Database, DatabaseError, Param, Read, Write};
 
-use crate::{buyer, catalogue::Page, listing::ListingId};
+use crate::{
+    buyer,
+    listing::{DeliveryMode, ListingId},
+};
 
 /// Maximum number of purchases in one response.
 pub(crate) const MAX_LISTED: u32 = 1_000;
-
-/// SQL expression for a purchase as public JSON, with its timeline in chain order and the creator's payout.
-pub(crate) const PURCHASE_JSON: &str = include_str!("purchase_json.sql");
 
 /// Builds the statements that record the terms and the first step of a lock that a block includes. The statements write
 /// nothing if no block includes it.
@@ -50,52 +50,126 @@ pub(crate) fn newest(columns: &str, purchase: &str) -> String {
     format!("(SELECT {columns} FROM escrow_steps WHERE purchase_id = {purchase} ORDER BY position DESC LIMIT 1)")
 }
 
-/// Returns a purchase as JSON.
-///
-/// # Errors
-/// Returns an error if the database query failed.
-pub async fn one(db: &impl Database, id: &TxHash) -> Result<Option<String>, DatabaseError> {
-    db.fetch(read(id)).await
+/// A stored purchase, from which [`Purchase`] and [`Facts`] are made.
+#[derive(Clone, Debug, Deserialize)]
+pub struct PurchaseRow {
+    id: TxHash,
+    listing_id: String,
+    mode: DeliveryMode,
+    status: Status,
+    buyer_address: Address,
+    seller_address: Address,
+    bought_at_ms: Millis,
+    content_hash: ContentHash,
+    price: Lovelace,
+    #[serde(deserialize_with = "sql::flag")]
+    paid_from_balance: bool,
+    verification: Option<Verification>,
+    /// Address of the contract; like the following six, `None` for instant purchases.
+    address: Option<String>,
+    input_hash: Option<String>,
+    result_hash: Option<String>,
+    pay_by_ms: Option<Millis>,
+    submit_result_ms: Option<Millis>,
+    unlock_ms: Option<Millis>,
+    external_dispute_unlock_ms: Option<Millis>,
+    /// Party that won the dispute, and the arbiter's reason; `None` until the arbiter has decided.
+    winner: Option<String>,
+    reason: Option<String>,
+    decision_tx: Option<TxHash>,
+    #[serde(deserialize_with = "sql::json")]
+    events: Vec<PurchaseEvent>,
 }
 
-/// Builds the query that reads a purchase as JSON.
-pub fn read(id: &TxHash) -> Read<Option<String>> {
-    sql::read!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1", id)
+impl From<PurchaseRow> for Purchase {
+    fn from(row: PurchaseRow) -> Self {
+        let hash = |text: Option<String>| text.and_then(|text| text.parse().ok());
+        let deadlines = EscrowDeadlines {
+            pay_by: row.pay_by_ms,
+            submit_result: row.submit_result_ms,
+            unlock: row.unlock_ms,
+            external_dispute_unlock: row.external_dispute_unlock_ms,
+        };
+        let escrow = row.address.map(|address| api_types::Escrow {
+            address,
+            input_hash: hash(row.input_hash),
+            result_hash: hash(row.result_hash),
+            identifier_from_purchaser: Some(row.id),
+            deadlines: Some(deadlines),
+        });
+        let decision = row.winner.zip(row.reason);
+        Self {
+            id: row.id,
+            listing_id: row.listing_id,
+            mode: row.mode,
+            buyer_address: row.buyer_address,
+            paid_from_balance: row.paid_from_balance.then_some(true),
+            tx_hash: row.id,
+            status: row.status,
+            events: row.events,
+            escrow,
+            verification: row.verification,
+            decision: decision.map(|(winner, reason)| Decision { winner, reason, tx_hash: row.decision_tx }),
+        }
+    }
 }
 
 /// Facts of a purchase, for a statement that the service signs.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Facts {
     pub listing: ListingFacts,
     pub purchase: Purchase,
 }
 
-/// Builds the statement that reads a purchase with its listing, even one that is off sale, as JSON of [`Facts`].
-pub fn facts(id: &TxHash) -> Statement {
-    statement!(
-        "SELECT json_object('listing', json((SELECT json_object('id', l.id, 'contentHash', l.content_hash, \
-           'priceLovelace', CAST(purchases.price_lovelace AS TEXT), 'sellerAddress', l.seller_address) \
-           FROM listings l WHERE l.id = purchases.listing_id)), 'purchase', json({PURCHASE_JSON})) \
-         FROM purchases WHERE id = ?1",
-        id
-    )
+impl From<PurchaseRow> for Facts {
+    fn from(row: PurchaseRow) -> Self {
+        let listing = ListingFacts {
+            id: row.listing_id.clone(),
+            content_hash: row.content_hash,
+            price_lovelace: row.price,
+            seller_address: row.seller_address,
+        };
+        Self { listing, purchase: row.into() }
+    }
 }
 
-/// Returns the SQL that reads the newest purchases as JSON, at most `most`. `clause` (`WHERE ...`) selects them.
-pub(crate) fn newest_of(clause: &str, most: u32) -> String {
-    format!(
-        "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases {clause} \
-           ORDER BY bought_at_ms DESC, id DESC LIMIT {most}) \
-         SELECT {PURCHASE_JSON} FROM picked CROSS JOIN purchases ON id = which ORDER BY bought_at_ms DESC, id DESC"
-    )
+/// Builds the query that reads the purchases whose ids an SQL query selects, newest first. `params` are the query's
+/// parameters.
+fn select<T: Answer>(picked: &str, params: Vec<Param>) -> Read<T> {
+    Read::new(format!(include_str!("purchases.sql"), picked = picked), params)
 }
 
-/// Returns a seller's sales as a JSON array, newest first. If `buyers` is not empty, returns only sales to these
-/// buyers.
+/// Builds the query that reads the newest purchases of a clause (`WHERE ...`), at most [`MAX_LISTED`].
+pub(crate) fn newest_of(clause: &str, params: Vec<Param>) -> Read<Vec<PurchaseRow>> {
+    select(&format!("SELECT id FROM purchases {clause} ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_LISTED}"), params)
+}
+
+/// Builds the query that reads a purchase.
+pub fn read(id: &TxHash) -> Read<Option<PurchaseRow>> {
+    select("SELECT ?1", vec![id.into()])
+}
+
+/// Returns a purchase.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
-pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[KeyHash]) -> Result<String, DatabaseError> {
+pub async fn one(db: &impl Database, id: &TxHash) -> Result<Option<Purchase>, DatabaseError> {
+    Ok(db.fetch(read(id)).await?.map(Into::into))
+}
+
+fn shown(rows: Vec<PurchaseRow>) -> Vec<Purchase> {
+    rows.into_iter().map(Into::into).collect()
+}
+
+/// Returns a seller's sales, newest first; only those to `buyers` if any are given.
+///
+/// # Errors
+/// Returns an error if the database query failed.
+pub async fn of_seller(
+    db: &impl Database,
+    seller: &Address,
+    buyers: &[KeyHash],
+) -> Result<Vec<Purchase>, DatabaseError> {
     let clause = match buyers {
         [] => "INDEXED BY purchases_by_seller WHERE seller_address = ?1 AND ?2 IS NULL",
         [_, ..] => {
@@ -103,8 +177,7 @@ pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[KeyHash])
         }
     };
     let buyers = (!buyers.is_empty()).then(|| buyer::parameter(buyers));
-    let rows = db.run(statement!(newest_of(clause, MAX_LISTED), seller, buyers)).await?.rows;
-    Ok(format!("[{}]", rows.join(",")))
+    Ok(shown(db.fetch(newest_of(clause, vec![seller.into(), buyers.into()])).await?))
 }
 
 /// A sale, as its seller sees it.
@@ -139,6 +212,12 @@ pub struct Cursor {
     id: TxHash,
 }
 
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.at, self.id)
+    }
+}
+
 impl FromStr for Cursor {
     type Err = ();
 
@@ -148,32 +227,27 @@ impl FromStr for Cursor {
     }
 }
 
-/// Returns a page of these buyers' purchases, newest first. Each purchase has its listing's `title` and
-/// `priceLovelace`.
+/// Returns a page of these buyers' purchases, newest first, and the position after it if more follow.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
-pub async fn of_buyers(db: &impl Database, buyers: &[KeyHash], after: Option<Cursor>) -> Result<Page, DatabaseError> {
-    let keys = buyer::keys("?1");
-    let read = statement!(
-        "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases \
-           WHERE buyer_key IN {keys} AND (?2 IS NULL OR (bought_at_ms, id) < (?2, ?3)) \
-           ORDER BY bought_at_ms DESC, id DESC LIMIT {BUYERS_PAGE} + 1) \
-         SELECT bought_at_ms || '.' || id || ' ' || json_patch({PURCHASE_JSON}, (SELECT json_object('title', l.title, \
-           'priceLovelace', CAST(purchases.price_lovelace AS TEXT)) FROM listings l WHERE l.id = purchases.listing_id)) \
-         FROM picked CROSS JOIN purchases ON id = which ORDER BY bought_at_ms DESC, id DESC",
-        buyer::parameter(buyers),
-        after.map(|cursor| cursor.at),
-        after.map(|cursor| cursor.id)
+pub async fn of_buyers(
+    db: &impl Database,
+    buyers: &[KeyHash],
+    after: Option<Cursor>,
+) -> Result<(Vec<Purchase>, Option<Cursor>), DatabaseError> {
+    let picked = format!(
+        "SELECT id FROM purchases WHERE buyer_key IN {} AND (?2 IS NULL OR (bought_at_ms, id) < (?2, ?3)) \
+         ORDER BY bought_at_ms DESC, id DESC LIMIT {BUYERS_PAGE} + 1",
+        buyer::keys("?1")
     );
-    let rows = db.run(read).await?.rows;
-    let shown: Vec<(&str, &str)> = rows.iter().take(BUYERS_PAGE).filter_map(|row| row.split_once(' ')).collect();
-    let next = shown.last().filter(|_| rows.len() > BUYERS_PAGE).map(|(cursor, _)| (*cursor).to_owned());
-    Ok(Page {
-        json: format!("[{}]", shown.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(",")),
-        next,
-        some_words: false,
-    })
+    let params =
+        vec![buyer::parameter(buyers), after.map(|cursor| cursor.at).into(), after.map(|cursor| cursor.id).into()];
+    let mut rows: Vec<PurchaseRow> = db.fetch(select(&picked, params)).await?;
+    let has_more = rows.len() > BUYERS_PAGE;
+    rows.truncate(BUYERS_PAGE);
+    let next = rows.last().filter(|_| has_more).map(|last| Cursor { at: last.bought_at_ms, id: last.id });
+    Ok((shown(rows), next))
 }
 
 /// Builds the query that reads the newest purchase by which one of these keys owns a listing.
@@ -187,12 +261,12 @@ pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Read<Option<TxHash>>
     )
 }
 
-/// Stores a buyer's verdict and returns the purchase as JSON. If a service wallet paid, a reported mismatch makes the
+/// Stores a buyer's verdict and returns the purchase. If a service wallet paid, a reported mismatch makes the
 /// watcher dispute the delivery. Idempotent.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
-pub async fn verify(db: &impl Database, id: &TxHash, verdict: Verification) -> Result<Option<String>, DatabaseError> {
+pub async fn verify(db: &impl Database, id: &TxHash, verdict: Verification) -> Result<Option<Purchase>, DatabaseError> {
     let look: Write = sql::write!(
         "UPDATE escrow_watch SET next_at_ms = 0 WHERE purchase_id = ?1 AND ?2 = 'mismatch' AND EXISTS (SELECT 1 \
            FROM payments p JOIN accounts a ON a.wallet_address = p.payer WHERE p.tx_id = ?1 \
@@ -207,5 +281,5 @@ pub async fn verify(db: &impl Database, id: &TxHash, verdict: Verification) -> R
         verdict.as_str()
     );
     let ((), (), purchase) = db.batch((look, set, read(id))).await?;
-    Ok(purchase)
+    Ok(purchase.map(Into::into))
 }

@@ -5,10 +5,10 @@ use cardano::{Lovelace, slots::Millis};
 use serde::{Deserialize, Serialize};
 use sql::{Database, DatabaseError, One, Read, Write};
 
-use crate::{chain_state::Lead, limits::day, notice::Notified};
+use crate::{chain_state::ClockLead, limits::day, notice::Notified};
 
 /// Maximum number of notes, and also of alarms, that are stored per run of the watcher.
-const MOST_KEPT: usize = 10;
+const MAX_STORED: usize = 10;
 /// Time in ms without a run of the watcher after which it counts as stopped. Five runs should have begun in this time.
 const SILENT_MS: Millis = 5 * 60_000;
 /// Minimum balance of the platform's wallet, for fees and collateral. A lower one raises an alarm.
@@ -45,8 +45,8 @@ pub fn note_tick(
     calls: u32,
     at: Millis,
 ) -> Write<One<TickRecord>> {
-    outcome.alarms.truncate(MOST_KEPT);
-    outcome.notes.truncate(MOST_KEPT);
+    outcome.alarms.truncate(MAX_STORED);
+    outcome.notes.truncate(MAX_STORED);
     sql::write!(
         "INSERT INTO last_tick (id, number, at_ms, day, calls, outcome, failures, wallets) \
          VALUES (1, 1, ?1, ?2, ?3, ?4, ?5, coalesce(?6, '[]')) ON CONFLICT (id) DO UPDATE SET \
@@ -154,7 +154,7 @@ impl Vitals {
     /// Returns the alarms of the watcher's last run, and the alarms that the watcher cannot raise itself, such as that
     /// it has stopped.
     #[must_use]
-    pub fn alarms(&self, wallets: &[WalletBalance], lead: Lead, now: Millis) -> Vec<Alarm> {
+    pub fn alarms(&self, wallets: &[WalletBalance], lead: ClockLead, now: Millis) -> Vec<Alarm> {
         let mut alarms = vec![];
         match &self.tick {
             None => alarms.push(Alarm::new(AlarmName::NoTick, "no tick of the watcher yet")),
@@ -180,7 +180,7 @@ const fn minutes(since: Millis, now: Millis) -> Millis {
 
 /// Returns an alarm if the newest known block is too old.
 #[must_use]
-pub fn old_block(block: Millis, lead: Lead, now: Millis) -> Option<Alarm> {
+pub fn old_block(block: Millis, lead: ClockLead, now: Millis) -> Option<Alarm> {
     let message = || format!("the newest known block is {} minutes old", minutes(block, now));
     lead.is_behind(block, now).then(|| Alarm::new(AlarmName::OldBlock, message()))
 }
@@ -222,13 +222,13 @@ mod tests {
     #[test]
     fn a_watcher_that_ticks_without_alarms_raises_none() {
         let well = at(Some((NOW - MINUTE_MS, TickOutcome::default())), Some(NOW - MINUTE_MS));
-        assert_eq!(well.alarms(&[], Lead::Bounded, NOW), []);
+        assert_eq!(well.alarms(&[], ClockLead::Bounded, NOW), []);
         assert_eq!(well.watcher_calls(), 7);
     }
 
     #[test]
     fn a_watcher_that_stopped_ticking_raises_an_alarm() {
-        let of = |status: Vitals| messages(&status.alarms(&[], Lead::Bounded, NOW));
+        let of = |status: Vitals| messages(&status.alarms(&[], ClockLead::Bounded, NOW));
         assert_eq!(of(at(None, None)), ["no tick of the watcher yet"]);
         let silent = at(Some((NOW - 7 * MINUTE_MS, TickOutcome::default())), Some(NOW - 7 * MINUTE_MS));
         let expected = ["no tick of the watcher for 7 minutes", "the newest known block is 7 minutes old"];
@@ -247,7 +247,7 @@ mod tests {
         let holds = |name: &str, ada: u32| {
             let balance_lovelace = Some(Lovelace::from_ada(ada));
             let wallet = WalletBalance { name: name.into(), address, balance_lovelace };
-            messages(&at(Some((NOW, TickOutcome::default())), None).alarms(&[wallet], Lead::Bounded, NOW))
+            messages(&at(Some((NOW, TickOutcome::default())), None).alarms(&[wallet], ClockLead::Bounded, NOW))
         };
         assert_eq!(holds("platform", 9), [format!("the platform's wallet holds 9 tADA: {address}")]);
         assert_eq!(holds("arbiter", 4).len(), 1);

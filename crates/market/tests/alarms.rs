@@ -6,7 +6,7 @@ use api_types::{Alarm, AlarmName};
 use cardano::{ScriptHash, keys::SigningKey};
 use escrow::{Action, Deployment};
 use market::{
-    chain_state::Lead,
+    chain_state::ClockLead,
     contents::InDatabase,
     status::{self, StoredStatus, TickOutcome},
     watch::{ArbiterClient, Keys, ServiceWallet, Watch},
@@ -55,7 +55,7 @@ fn cried_with(sales: &Sales, holding: &Holding, deployment: Option<&Deployment>,
         arbiter: holding,
         deployment,
         sells,
-        lead: Lead::Bounded,
+        lead: ClockLead::Bounded,
         now: sales.now(),
         calls_left: &|| CALLS.saturating_sub(sales.ledger.calls.get()),
     };
@@ -151,5 +151,5 @@ fn the_status_tells_how_many_escrows_are_open_and_which_deadline_comes_first() {
     }
     let status = read();
     assert_eq!((status.vitals.watcher_calls(), status.vitals.last_tick().unwrap().at), (7, sales.now()));
-    assert_eq!(status.vitals.alarms(&[], Lead::Bounded, sales.now()), [alarm]);
+    assert_eq!(status.vitals.alarms(&[], ClockLead::Bounded, sales.now()), [alarm]);
 }

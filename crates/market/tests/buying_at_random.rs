@@ -32,7 +32,7 @@ use market::{
     DeliveryMode, ListingId,
     account::{self, Account},
     catalogue::{self, ListingTerms},
-    chain_state::Lead,
+    chain_state::ClockLead,
     checkout::{Checkout, Order, Presented},
     contents::InDatabase,
     watch::Watch,
@@ -40,7 +40,7 @@ use market::{
 };
 use proptest::prelude::*;
 use serde_json::json;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 use x402_cardano::{
     method::{DefaultMethod, PaymentMethod},
     wire::ConfirmationPolicy,
@@ -108,7 +108,10 @@ impl World {
     fn new(own: bool) -> Self {
         let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
         let (account, key) = sign_up(&db, 1, NOON);
-        block(db.run(statement!("UPDATE accounts SET daily_budget = 500000000, max_per_payment = 100000000"))).unwrap();
+        block(
+            db.execute::<()>(sql::write!("UPDATE accounts SET daily_budget = 500000000, max_per_payment = 100000000")),
+        )
+        .unwrap();
         let own_address = person(1).enterprise_address().to_string();
         assert_eq!(own_address, account.owner);
         let mut coins: Vec<Utxo> = [8, 9, 30, 15]
@@ -239,7 +242,7 @@ impl World {
             arbiter: &Idle,
             deployment: None,
             sells: true,
-            lead: Lead::Bounded,
+            lead: ClockLead::Bounded,
             now: self.now(),
             calls_left: &|| CALLS.saturating_sub(ledger.calls.get()),
         };
@@ -374,10 +377,15 @@ fn check(own: bool, events: &[Ev]) -> Result<(), TestCaseError> {
         }
     }
     // The counted spending equals the amounts paid out of the wallet.
-    let spent = block(account::view(&world.db, &crate::support::token(1), NOON)).unwrap().unwrap().spent_today.get();
+    let spent = block(account::view(&world.db, &crate::support::token(1), Lovelace::ZERO, NOON))
+        .unwrap()
+        .unwrap()
+        .limits
+        .spent_today_lovelace
+        .get();
     let mut out = 0;
     for tx in world.provider.ledger.blocks.borrow().iter().flat_map(|b| &b.txs) {
-        let ours: Option<String> = block(world.db.run(statement!("SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id = ?1 AND owner IS NOT NULL AND o.state = 'included'", tx.id))).unwrap().first().map(str::to_owned);
+        let ours: Option<String> = block(world.db.fetch(sql::read!("SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id = ?1 AND owner IS NOT NULL AND o.state = 'included'", tx.id))).unwrap();
         if ours.is_some() {
             out += tx.utxos.made.iter().filter(|m| m.address == SELLER).map(|m| m.value.lovelace.get()).sum::<u64>()
         }

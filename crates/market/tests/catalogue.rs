@@ -7,7 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
-use sql::{Database, One, sqlite::Sqlite, statement};
+use sql::{Database, One, Write, sqlite::Sqlite};
 use std::borrow::Cow;
 
 use market::{
@@ -61,8 +61,7 @@ fn all(db: &Sqlite) -> catalogue::Page {
 }
 
 fn count(db: &Sqlite, table: &str) -> String {
-    let counted = block(db.run(statement!(format!("SELECT CAST(count(*) AS TEXT) FROM {table}")))).unwrap();
-    counted.first().unwrap().to_owned()
+    crate::support::one(db, &format!("SELECT CAST(count(*) AS TEXT) FROM {table}"))
 }
 
 fn version(db: &Sqlite) -> i64 {
@@ -81,7 +80,7 @@ fn market() -> (Sqlite, Vec<ListingId>) {
 }
 
 fn purchase(db: &Sqlite, listing: &ListingId, number: u8, status: &str) {
-    let insert = statement!(
+    let insert: Write = sql::write!(
         "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, creator_lovelace, status, \
            bought_at_ms) VALUES (?1, ?2, 'protected', ?3, ?3, substr(?1, 1, 56), 5000000, 3500000, ?4, ?5)",
         format!("{number:064x}"),
@@ -90,7 +89,7 @@ fn purchase(db: &Sqlite, listing: &ListingId, number: u8, status: &str) {
         status,
         NOW
     );
-    block(db.run(insert)).unwrap();
+    block(db.execute(insert)).unwrap();
 }
 
 fn titles(json: &str) -> Vec<String> {
@@ -167,8 +166,8 @@ fn reputation_appears_with_the_first_closed_escrow_and_rounds_half_up() {
     for (withdrawn, refunded, score) in
         [(0_i64, 1_i64, 0), (1, 0, 100), (1, 2, 33), (2, 1, 67), (1, 7, 13), (199, 1, 100)]
     {
-        let set = statement!("UPDATE sellers SET withdrawn = ?1, refunded = ?2", withdrawn, refunded);
-        block(db.run(set)).unwrap();
+        let set: Write = sql::write!("UPDATE sellers SET withdrawn = ?1, refunded = ?2", withdrawn, refunded);
+        block(db.execute(set)).unwrap();
         assert_eq!(read()["sellerReputation"], json!({"score": score, "basis": withdrawn + refunded}));
     }
 }
@@ -177,8 +176,8 @@ fn reputation_appears_with_the_first_closed_escrow_and_rounds_half_up() {
 fn a_filter_by_reputation_includes_exactly_the_sellers_who_show_that_score() {
     let (db, _) = market();
     for (withdrawn, refunded, score) in [(189_i64, 11_i64, 95), (1, 2, 33), (2, 1, 67), (0, 1, 0), (1, 0, 100)] {
-        let set = statement!("UPDATE sellers SET withdrawn = ?1, refunded = ?2", withdrawn, refunded);
-        block(db.run(set)).unwrap();
+        let set: Write = sql::write!("UPDATE sellers SET withdrawn = ?1, refunded = ?2", withdrawn, refunded);
+        block(db.execute(set)).unwrap();
         let shown = block(catalogue::seller(&db, &SELLER.parse().unwrap())).unwrap().seller_reputation.unwrap().score;
         assert_eq!(shown, score);
         for (min, found) in [(score, 3), (score + 1, 0)] {
@@ -294,13 +293,13 @@ fn reputation_order_breaks_ties_by_the_newest_listing() {
         let sql = "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
             content_hash, content_bytes, created_at_ms) SELECT ?1, json_object('id', ?1, 'title', ?1), ?1, '', 1000000, ?2, 1, \
             0, printf('%064d', 1), 1, 1";
-        block(db.run(statement!(sql, title, format!("seller {number}")))).unwrap();
+        block(db.execute::<()>(sql::write!(sql, title, format!("seller {number}")))).unwrap();
     };
     for (number, title) in [(1, "a"), (2, "b"), (1, "c"), (3, "d"), (2, "e")] {
         seller(number, title);
     }
     let scores = "UPDATE sellers SET withdrawn = 1, refunded = (address = 'seller 3') WHERE address <> ?1";
-    block(db.run(statement!(scores, SELLER))).unwrap();
+    block(db.execute::<()>(sql::write!(scores, SELLER))).unwrap();
     let expected = ["e", "b", "c", "a", "d", "Calm landing", "Ledger dashboard", "Aurora hero"];
     let mut seen = Vec::new();
     let mut cursor: Option<String> = None;
@@ -381,11 +380,11 @@ fn one_change_of_a_sellers_figures_is_one_new_version() {
     let before = version();
     purchase(&db, &ids[1], 1, "FundsLocked");
     assert_eq!(version(), before + 1);
-    block(db.run(statement!("UPDATE purchases SET status = 'ResultSubmitted'"))).unwrap();
+    block(db.execute::<()>(sql::write!("UPDATE purchases SET status = 'ResultSubmitted'"))).unwrap();
     assert_eq!(version(), before + 1, "nothing of it is shown");
-    block(db.run(statement!("UPDATE purchases SET status = 'refunded'"))).unwrap();
+    block(db.execute::<()>(sql::write!("UPDATE purchases SET status = 'refunded'"))).unwrap();
     assert_eq!(version(), before + 2);
-    block(db.run(statement!("DELETE FROM purchases"))).unwrap();
+    block(db.execute::<()>(sql::write!("DELETE FROM purchases"))).unwrap();
     assert_eq!(version(), before + 3);
 }
 
@@ -432,7 +431,8 @@ fn the_whole_catalogue_takes_at_most_two_megabytes() {
 fn a_listing_hidden_by_the_operator_is_not_listed_and_stays_readable_to_its_buyers() {
     let (db, ids) = market();
     let before = version(&db);
-    block(db.run(statement!("UPDATE listings SET hidden_at_ms = ?1 WHERE id = ?2", NOW, ids[1].as_str()))).unwrap();
+    block(db.execute::<()>(sql::write!("UPDATE listings SET hidden_at_ms = ?1 WHERE id = ?2", NOW, ids[1].as_str())))
+        .unwrap();
     assert_eq!(version(&db), before + 1);
     assert_eq!(titles(&all(&db).json), ["Calm landing", "Aurora hero"]);
     assert_eq!(titles(&query(&db, &[("q", "ledger")]).json), [""; 0]);
@@ -441,7 +441,7 @@ fn a_listing_hidden_by_the_operator_is_not_listed_and_stays_readable_to_its_buye
     assert!(!page.json.contains("Ledger dashboard"));
     let terms: catalogue::ListingTerms = block(db.fetch(catalogue::terms(&ids[1]))).unwrap().unwrap();
     assert!(terms.hidden);
-    block(db.run(statement!("UPDATE listings SET hidden_at_ms = NULL"))).unwrap();
+    block(db.execute::<()>(sql::write!("UPDATE listings SET hidden_at_ms = NULL"))).unwrap();
     assert_eq!(titles(&all(&db).json).len(), 3);
 }
 
@@ -505,8 +505,8 @@ fn two_concurrent_offers_for_the_last_free_listing_make_one() {
 
 /// Bytes of an offer that count towards the daily quota.
 fn taken(db: &Sqlite) -> u64 {
-    let bytes = statement!("SELECT CAST(coalesce(sum(bytes), 0) AS TEXT) FROM daily_listing_usage WHERE network = ''");
-    block(db.run(bytes)).unwrap().first_json().unwrap().unwrap()
+    let bytes = sql::read!("SELECT coalesce(sum(bytes), 0) FROM daily_listing_usage WHERE network = ''");
+    block(db.fetch::<One<u64>>(bytes)).unwrap().0
 }
 
 #[test]
@@ -546,9 +546,8 @@ fn one_network_stays_within_its_share_of_the_daily_quota() {
     assert!(offer(10_020, "203.0.113.2"), "another network has room");
     assert!(!offer(10_021, "203.0.113.1"));
     let all: u64 = taken(&db);
-    let kept =
-        block(db.run(statement!("SELECT json_quote(group_concat(network, ' ')) FROM daily_listing_usage"))).unwrap();
-    assert!(all > 6_000_000 && !kept.first().unwrap().contains("203.0"), "{all} {kept:?}");
+    let kept: Vec<String> = block(db.fetch(sql::read!("SELECT network FROM daily_listing_usage"))).unwrap();
+    assert!(all > 6_000_000 && !kept.concat().contains("203.0"), "{all} {kept:?}");
 }
 
 /// A database with an event between the first and the second batch.
@@ -632,8 +631,11 @@ fn a_seller_takes_a_listing_off_and_back_but_cannot_restore_one_hidden_by_the_op
     let bought = || block(db.fetch(take_off::bought(&listing))).unwrap().map(|bought| bought.for_sale);
     let off = || block(db.fetch(take_off::taken_off(SELLER))).unwrap().len();
     let operator = |to: &str| {
-        block(db.run(statement!(format!("UPDATE listings SET hidden_at_ms = {to} WHERE id = ?1"), listing.as_str())))
-            .unwrap();
+        block(db.execute::<()>(sql::write!(
+            format!("UPDATE listings SET hidden_at_ms = {to} WHERE id = ?1"),
+            listing.as_str()
+        )))
+        .unwrap();
     };
     assert_eq!(change(&other, SaleState::OffSale), Err(NotChanged::NotYours));
     assert!(shown());

@@ -14,13 +14,13 @@ use market::{
     ListingId,
     catalogue::{
         self, Filter, Page, Quota, Source, Stored,
-        discovery::{self, Paid, Question},
+        discovery::{self, PaymentFilter, Question},
     },
     contents::InDatabase,
     listing::NewListing,
 };
 use serde_json::json;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, Write, sqlite::Sqlite};
 
 /// Number of listings: three times the maximum read for a page.
 const MANY: u32 = 30_000;
@@ -48,10 +48,8 @@ fn full() -> Sqlite {
           printf('%064d', n), 10, iif(n % 2, 'Hero', 'Fintech'), 1700000000000 + n FROM n";
     let closed = "UPDATE sellers SET withdrawn = 1 WHERE address IN (SELECT value FROM json_each(?1))";
     let known: Vec<String> = (0..100).map(seller).collect();
-    block_on(
-        db.batch(vec![statement!(fill, json!(sellers).to_string()), statement!(closed, json!(known).to_string())]),
-    )
-    .unwrap();
+    let fill: Write = sql::write!(fill, json!(sellers).to_string());
+    block_on(db.batch((fill, sql::write!(closed, json!(known).to_string()) as Write))).unwrap();
     db
 }
 
@@ -95,7 +93,7 @@ fn no_catalogue_query_costs_more_than_reading_ten_thousand_rows() {
         let filter = Filter { min_reputation: Some(min), sort, limit: Some(50), ..Filter::default() };
         cost(&format!("at least {min}, {sort:?}"), &|| found(&block_on(catalogue::page(&db, &filter)).unwrap()));
     }
-    for paid in [Paid::Any, Paid::IntoEscrow] {
+    for paid in [PaymentFilter::Any, PaymentFilter::IntoEscrow] {
         for offset in [0, 20_000, 1_000_000] {
             cost(&format!("resources {paid:?} after {offset}"), &|| {
                 block_on(discovery::for_sale(&db, paid, true, (100, offset))).unwrap().listings.len()
@@ -104,7 +102,7 @@ fn no_catalogue_query_costs_more_than_reading_ten_thousand_rows() {
     }
     for question in ["hero", "the common hero words and a w9 w8 w7 w6 w5 w4 w3 w2"] {
         let question = Question::read(question).unwrap();
-        for paid in [Paid::Any, Paid::IntoEscrow] {
+        for paid in [PaymentFilter::Any, PaymentFilter::IntoEscrow] {
             cost(&format!("search {question:?} {paid:?}"), &|| {
                 block_on(discovery::search(&db, &question, paid, true, (100, 1_000))).unwrap().listings.len()
             });
@@ -127,14 +125,16 @@ fn deep_discovery_pages_are_exact_and_cheap() {
         FROM listings WHERE seq % 500 = 1";
     let hide = "UPDATE listings SET hidden_at_ms = 1 WHERE seq % 7 = 0 OR seq BETWEEN 9000 AND 9700";
     let show = "UPDATE listings SET hidden_at_ms = NULL WHERE seq % 14 = 0";
-    block_on(db.batch(vec![statement!(sparse), statement!(hide), statement!(show)])).unwrap();
+    block_on(db.batch([sparse, hide, show].map(|sql| -> Write { sql::write!(sql) }).to_vec())).unwrap();
     let ids = |condition: &str| {
         let all = format!("SELECT id FROM listings WHERE hidden_at_ms IS NULL AND {condition} ORDER BY seq DESC");
-        block_on(db.run(statement!(all))).unwrap().rows
+        block_on(db.fetch::<Vec<String>>(sql::read!(all))).unwrap()
     };
-    for (paid, with_escrow, condition) in
-        [(Paid::Any, true, "1"), (Paid::Any, false, "instant = 1"), (Paid::IntoEscrow, true, "protected = 1")]
-    {
+    for (paid, with_escrow, condition) in [
+        (PaymentFilter::Any, true, "1"),
+        (PaymentFilter::Any, false, "instant = 1"),
+        (PaymentFilter::IntoEscrow, true, "protected = 1"),
+    ] {
         let all = ids(condition);
         for offset in
             [0, 1, 29, 30, 31, 255, 256, 257, 5_000, 17_777, all.len() - 30, all.len() - 1, all.len(), 900_000]
@@ -155,7 +155,7 @@ fn deep_discovery_pages_are_exact_and_cheap() {
 fn following_cursors_of_short_pages_shows_every_match() {
     let db = full();
     let rare = "UPDATE listings SET category = 'Wellness' WHERE seq % 7001 = 1";
-    block_on(db.run(statement!(rare))).unwrap();
+    block_on(db.execute::<()>(sql::write!(rare))).unwrap();
     for sort in ["newest", "popular", "price_asc", "price_desc", "reputation"] {
         let (mut seen, mut cursor, mut pages) = (0, String::new(), 0);
         loop {
@@ -177,11 +177,11 @@ fn a_sellers_sales_to_one_buyer_are_found_among_many() {
     let sold = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000) \
         INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, creator_lovelace, \
           status, bought_at_ms) SELECT printf('%064d', n), format('lst_%026d', 2), 'instant', ?1, 'buyer ' || n, printf('%056d', n), 1, 0, 'settled', n FROM n";
-    block_on(db.run(statement!(sold, SELLER))).unwrap();
+    block_on(db.execute::<()>(sql::write!(sold, SELLER))).unwrap();
     let before = db.steps();
     let seller: cardano::Address = SELLER.parse().unwrap();
     let found = block_on(market::purchase::of_seller(&db, &seller, &[*seller.payment_key()])).unwrap();
-    assert_eq!(found, "[]");
+    assert_eq!(found, []);
     assert!(db.steps() - before < 1_000, "{}", db.steps() - before);
 }
 
@@ -231,7 +231,7 @@ fn flood(db: &Sqlite, from: u32, until: u32, title: &str) {
         SELECT format('lst_%026d', n), json_object('id', format('lst_%026d', n), 'title', ?3, 'priceLovelace', '5000000', 'sellerAddress', seller, \
           'contentHash', printf('%064d', n), 'modes', json_array('instant')), ?3, 'hero prompt', 5000000, \
           seller, 1, 0, printf('%064d', n), 10, 'Hero', 1700000000000 + n FROM n";
-    block_on(db.run(statement!(fill, from, json!(sellers).to_string(), title))).unwrap();
+    block_on(db.execute::<()>(sql::write!(fill, from, json!(sellers).to_string(), title))).unwrap();
 }
 
 #[test]
@@ -245,7 +245,8 @@ fn hidden_listings_cost_no_reads_and_block_no_page() {
     let look = || {
         let before = db.steps();
         let question = Question::read("hero prompt").unwrap();
-        let searched = block_on(discovery::search(&db, &question, Paid::Any, true, (100, 0))).unwrap().listings.len();
+        let searched =
+            block_on(discovery::search(&db, &question, PaymentFilter::Any, true, (100, 0))).unwrap().listings.len();
         let pages = ["sort=reputation", "q=hero", "q=hero&sort=popular", "q=hero&sort=reputation"];
         let found: Vec<usize> = pages.iter().map(|query| page(query).json.matches("honest").count()).collect();
         let newest = block_on(catalogue::newest(&db)).unwrap().json.matches("honest").count();
@@ -254,14 +255,15 @@ fn hidden_listings_cost_no_reads_and_block_no_page() {
     let (before, steps) = look();
     assert_eq!(before, (100, vec![100; 4], 100));
     flood(&db, 2_000, 21_999, "spam");
-    block_on(db.run(statement!("UPDATE listings SET hidden_at_ms = 1 WHERE title = 'spam'"))).unwrap();
+    block_on(db.execute::<()>(sql::write!("UPDATE listings SET hidden_at_ms = 1 WHERE title = 'spam'"))).unwrap();
     let (after, more) = look();
     assert_eq!(after, before);
     assert!(more < 2 * steps, "{more} steps, {steps} before");
     // Showing and hiding it again changes nothing else.
-    block_on(db.run(statement!("UPDATE listings SET hidden_at_ms = NULL WHERE title = 'spam'"))).unwrap();
+    block_on(db.execute::<()>(sql::write!("UPDATE listings SET hidden_at_ms = NULL WHERE title = 'spam'"))).unwrap();
     assert_eq!(page("q=spam&limit=1").json.matches("\"id\"").count(), 1);
-    block_on(db.run(statement!("UPDATE listings SET hidden_at_ms = 2 WHERE title = 'spam'"))).unwrap();
+    block_on(db.execute::<()>(sql::write!("UPDATE listings SET hidden_at_ms = 2 WHERE title = 'spam'"))).unwrap();
     assert_eq!(look().0, before);
-    block_on(db.run(statement!("INSERT INTO listings_text (listings_text) VALUES ('integrity-check')"))).unwrap();
+    block_on(db.execute::<()>(sql::write!("INSERT INTO listings_text (listings_text) VALUES ('integrity-check')")))
+        .unwrap();
 }

@@ -20,7 +20,7 @@ use market::{
     contents::InDatabase,
 };
 use serde_json::{Value, json};
-use sql::{Database, statement};
+use sql::{Database, Write};
 use x402_cardano::{
     settlement::NotSettled,
     wire::{SettlementStatus, payment_identifier::payload_digest},
@@ -90,13 +90,13 @@ impl World {
             sales.post(&payment).unwrap();
             sales.ledger.mine();
         }
-        let run = |statement| drop(block(sales.db.run(statement)).unwrap());
-        run(statement!(
+        let run = |statement: Write| block(sales.db.execute(statement)).unwrap();
+        run(sql::write!(
             "UPDATE payments SET header_digest = ?1 WHERE tx_id = ?2",
             ContentHash::of(header.as_bytes()),
             payment
         ));
-        run(statement!(
+        run(sql::write!(
             "INSERT INTO payment_identifiers (listing_id, identifier, payload_digest, tx_id, created_at_ms) \
              VALUES (?1, 'a-name-of-the-client', ?2, ?3, ?4)",
             &sales.listing,

@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-use sql::{Database, DatabaseError, Statement, sqlite::Sqlite, statement};
+use sql::{Database, DatabaseError, Statement, Write, sqlite::Sqlite};
 use std::cell::Cell;
 
 use crate::support::{NOON, block, deployment, ledger::Ledger, list, person, sales::Platform};
 use cardano::TxHash;
-use market::{chain_state::Lead, contents::InDatabase, watch::Watch};
+use market::{chain_state::ClockLead, contents::InDatabase, watch::Watch};
 
 /// Counts the maximum number of contents that a batch returns.
 struct Counting<'a>(&'a Sqlite, Cell<usize>);
@@ -28,7 +28,7 @@ fn many_due_escrows_read_few_contents_at_once() {
         let id = TxHash::new([number; 32]).to_string();
         let datum = crate::support::fresh_escrow(u32::from(number));
         let buyer = person(1).enterprise_address().to_string();
-        let purchase = statement!(
+        let purchase: Write = sql::write!(
             "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, \
                creator_lovelace, status, bought_at_ms) VALUES (?1, ?2, 'protected', ?3, ?3, substr(?1, 1, 56), 5000000, 3500000, 'FundsLocked', ?4)",
             id.as_str(),
@@ -36,7 +36,7 @@ fn many_due_escrows_read_few_contents_at_once() {
             buyer,
             NOON
         );
-        let escrow = statement!(
+        let escrow = sql::write!(
             "INSERT INTO escrows (purchase_id, utxo, address, datum, locked_lovelace, input_hash, pay_by_ms, submit_result_ms, \
                unlock_ms, external_dispute_unlock_ms, next_at_ms) \
              VALUES (?1, ?1 || '#0', '', ?2, 5000000, '', ?3, ?4, ?5, ?6, 0)",
@@ -47,7 +47,7 @@ fn many_due_escrows_read_few_contents_at_once() {
             datum.deadlines.unlock,
             datum.deadlines.external_dispute_unlock
         );
-        let step = statement!(
+        let step = sql::write!(
             "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, locked_lovelace, \
                creator_paid) SELECT purchase_id, purchase_id, 9, 0, 0, 'FundsLocked', utxo, datum, locked_lovelace, 0 \
              FROM escrows WHERE purchase_id = ?1",
@@ -66,7 +66,7 @@ fn many_due_escrows_read_few_contents_at_once() {
         arbiter: &platform,
         deployment: Some(&deployment),
         sells: true,
-        lead: Lead::Bounded,
+        lead: ClockLead::Bounded,
         now: NOON + 60_000,
         calls_left: &|| 40,
     };

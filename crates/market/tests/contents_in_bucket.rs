@@ -6,7 +6,7 @@ use crate::support::{NOON, block, ledger::CALLS, person, sales::Sales, sign_up, 
 use cardano::{ContentHash, TxHash};
 use market::{
     DeliveryMode,
-    chain_state::Lead,
+    chain_state::ClockLead,
     contents::{Contents, ContentsError, InDatabase},
     purchase::{self, Verification},
     watch::Watch,
@@ -45,7 +45,7 @@ fn tick(sales: &Sales) {
         arbiter: &sales.platform,
         deployment: Some(&sales.deployment),
         sells: true,
-        lead: Lead::Bounded,
+        lead: ClockLead::Bounded,
         now: sales.now(),
         calls_left: &|| CALLS.saturating_sub(sales.ledger.calls.get()),
     };

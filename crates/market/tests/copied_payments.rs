@@ -30,7 +30,7 @@ use market::{
 };
 use outbox::{Decision, EntryState, Provenance};
 use serde_json::json;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 use x402_cardano::{
     method::{DefaultMethod, PaymentMethod},
     settlement::NotSettled,
@@ -733,7 +733,7 @@ fn a_thief_behind_the_payers_address_gets_no_delivered_content() {
     for bytes in [64 << 10, (64 << 10) + 1] {
         let mut world = World::new();
         world.header = without_echoes(&world.header);
-        block(world.db.run(statement!("UPDATE contents SET content = ?1", "x".repeat(bytes)))).unwrap();
+        block(world.db.execute::<()>(sql::write!("UPDATE contents SET content = ?1", "x".repeat(bytes)))).unwrap();
         let payer = block(world.pay_for(&world.terms, &world.header, (0, None), &|| world.mine()));
         assert_eq!(payer.unwrap().content.len(), bytes);
         let thief = block(world.pay(LATER_MS, None));

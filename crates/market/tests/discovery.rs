@@ -8,13 +8,13 @@ use market::{
     ListingId,
     catalogue::{
         self, Quota, Stored,
-        discovery::{self, Paid, Question, SalesPage},
+        discovery::{self, PaymentFilter, Question, SalesPage},
     },
     contents::InDatabase,
     listing::NewListing,
 };
 use serde_json::json;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 
 const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 /// 2023-11-14T22:13:20Z
@@ -42,7 +42,7 @@ fn titles(page: &SalesPage) -> Vec<&str> {
     page.listings.iter().map(|listing| listing.terms.title.as_str()).collect()
 }
 
-fn for_sale(db: &Sqlite, paid: Paid, with_escrow: bool, page: (u32, u32)) -> SalesPage {
+fn for_sale(db: &Sqlite, paid: PaymentFilter, with_escrow: bool, page: (u32, u32)) -> SalesPage {
     block_on(discovery::for_sale(db, paid, with_escrow, page)).unwrap()
 }
 
@@ -52,12 +52,12 @@ const ALL: &[(&str, &[&str])] =
 #[test]
 fn a_page_begins_after_its_offset_and_knows_how_many_there_are() {
     let db = database(ALL);
-    let page = for_sale(&db, Paid::Any, true, (2, 0));
+    let page = for_sale(&db, PaymentFilter::Any, true, (2, 0));
     assert_eq!((titles(&page), page.total), (vec!["protected", "both"], 3));
     assert_eq!(page.listings.first().unwrap().since, "2023-11-14T22:13:20Z");
-    let page = for_sale(&db, Paid::Any, true, (2, 2));
+    let page = for_sale(&db, PaymentFilter::Any, true, (2, 2));
     assert_eq!((titles(&page), page.total), (vec!["instant"], 3));
-    assert_eq!((titles(&for_sale(&db, Paid::Any, true, (2, 4))), page.total), (vec![], 3));
+    assert_eq!((titles(&for_sale(&db, PaymentFilter::Any, true, (2, 4))), page.total), (vec![], 3));
 }
 
 #[test]
@@ -65,17 +65,17 @@ fn a_listing_is_found_by_the_address_that_it_pays() {
     let db = database(ALL);
     let seller: Address = SELLER.parse().unwrap();
     let found = |paid| titles(&for_sale(&db, paid, true, (9, 0))).join(" ");
-    assert_eq!(found(Paid::To(seller)), "both instant");
-    assert_eq!(found(Paid::IntoEscrow), "protected both");
+    assert_eq!(found(PaymentFilter::To(seller)), "both instant");
+    assert_eq!(found(PaymentFilter::IntoEscrow), "protected both");
 }
 
 #[test]
 fn hidden_and_unpayable_listings_are_not_discovered() {
     let db = database(ALL);
-    let without_escrow = for_sale(&db, Paid::Any, false, (9, 0));
+    let without_escrow = for_sale(&db, PaymentFilter::Any, false, (9, 0));
     assert_eq!((titles(&without_escrow), without_escrow.total), (vec!["both", "instant"], 2));
-    block_on(db.run(statement!("UPDATE listings SET hidden_at_ms = 1 WHERE title = 'both'"))).unwrap();
-    let page = for_sale(&db, Paid::Any, true, (9, 0));
+    block_on(db.execute::<()>(sql::write!("UPDATE listings SET hidden_at_ms = 1 WHERE title = 'both'"))).unwrap();
+    let page = for_sale(&db, PaymentFilter::Any, true, (9, 0));
     assert_eq!((titles(&page), page.total), (vec!["protected", "instant"], 2));
     assert_eq!(block_on(discovery::addresses(&db)).unwrap().lines().count(), 2);
 }
@@ -102,17 +102,17 @@ fn a_search_ranks_rare_words_first_and_reads_no_character_as_an_operator() {
         let titles: Vec<String> = found.listings.into_iter().map(|listing| listing.terms.title).collect();
         (titles, found.more)
     };
-    let found = |text: &str| asked(text, Paid::Any, true, (9, 0)).0;
+    let found = |text: &str| asked(text, PaymentFilter::Any, true, (9, 0)).0;
     assert_eq!(found("A hero section with an Aurora, please!").first().unwrap(), "aurora hero");
     assert_eq!(found("hero").len(), 3);
     assert_eq!(found("LEDGER NOT \"hero\" AND (title:x* ^").first().unwrap(), "ledger");
     for absent in ["", "?!", "nowhere"] {
         assert!(found(absent).is_empty(), "{absent}");
     }
-    assert_eq!(asked("hero", Paid::Any, false, (9, 0)).0.len(), 2);
-    assert_eq!(asked("hero", Paid::IntoEscrow, true, (9, 0)).0.len(), 2);
-    let (first, more) = asked("hero", Paid::Any, true, (2, 0));
-    let (rest, no_more) = asked("hero", Paid::Any, true, (2, 2));
+    assert_eq!(asked("hero", PaymentFilter::Any, false, (9, 0)).0.len(), 2);
+    assert_eq!(asked("hero", PaymentFilter::IntoEscrow, true, (9, 0)).0.len(), 2);
+    let (first, more) = asked("hero", PaymentFilter::Any, true, (2, 0));
+    let (rest, no_more) = asked("hero", PaymentFilter::Any, true, (2, 2));
     assert_eq!((first.len(), more, rest.len(), no_more), (2, true, 1, false));
     assert!(!first.contains(rest.first().unwrap()));
     assert_eq!(Question::read(&"a".repeat(201)), None);

@@ -22,7 +22,7 @@ use market::{
     fees::creator_share,
     purchase_request::{Asked, RequestId},
 };
-use sql::{Database, statement};
+use sql::Database;
 
 use crate::support::{
     NOON, SELLER, block, one, person,
@@ -245,7 +245,7 @@ fn a_page_of_events_costs_no_more_as_others_grow() {
         let insert = format!(
             "INSERT INTO events (owner, kind, at_ms, purchase_id) {many} SELECT iif(n % 100, ?2, ?3), 'sale', n, printf('%064d', n) FROM n"
         );
-        block(sales.db.run(statement!(insert, events, SELLER, account.owner.as_str()))).unwrap();
+        block(sales.db.execute::<()>(sql::write!(insert, events, SELLER, account.owner.as_str()))).unwrap();
         let before = sales.db.steps();
         drop(block(event::page(&sales.db, &account.owner, None)).unwrap());
         sales.db.steps() - before

@@ -18,7 +18,7 @@ use cardano::{ScriptHash, TxHash};
 use escrow::Action;
 use market::{catalogue, contents::InDatabase};
 use outbox::EntryState;
-use sql::{Database, DatabaseError, Statement, sqlite::Sqlite, statement};
+use sql::{Database, DatabaseError, Statement, sqlite::Sqlite};
 
 /// The newest entry of this kind that acts on a purchase.
 fn acting(sales: &Sales, purchase: &TxHash, kind: &str) -> TxHash {
@@ -132,7 +132,8 @@ fn a_lagging_node_removes_no_sale_from_the_watcher() {
     let lock = sales.sell(&person(11));
     // As long as a lock must be valid.
     let until = sales.ledger.tip().slot + 31;
-    block(sales.db.run(statement!("UPDATE outbox SET valid_until_slot = ?2 WHERE tx_id = ?1", lock, until))).unwrap();
+    block(sales.db.execute::<()>(sql::write!("UPDATE outbox SET valid_until_slot = ?2 WHERE tx_id = ?1", lock, until)))
+        .unwrap();
     sales.ledger.mine();
     sales.ticks(1);
     assert_eq!(sales.status(&lock), "FundsLocked");

@@ -8,10 +8,10 @@ use market::{
     ListingId,
     catalogue::{
         self, Filter,
-        discovery::{self, Paid, Question},
+        discovery::{self, PaymentFilter, Question},
     },
 };
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 
 const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 
@@ -24,7 +24,7 @@ fn listed(descriptions: &[&str]) -> Sqlite {
                     SELECT id, json_object('id', id, 'title', 'A hero', 'priceLovelace', '5000000', 'sellerAddress', ?2, \
                       'contentHash', printf('%064d', ?1), 'modes', json_array('instant')), 'A hero', ?3, 5000000, ?2, 1, 0, \
                       printf('%064d', ?1), 1, 'Hero', 1700000000000 FROM (SELECT format('lst_%026d', ?1) AS id)";
-        block_on(db.run(statement!(fill, i64::try_from(number).unwrap(), SELLER, *description))).unwrap();
+        block_on(db.execute::<()>(sql::write!(fill, i64::try_from(number).unwrap(), SELLER, *description))).unwrap();
     }
     db
 }
@@ -40,7 +40,7 @@ fn repeated_words_in_a_listing_do_not_change_its_rank() {
     let db = listed(&["x y", "x", &often, "nothing of it"]);
     let found = |words: &str| {
         let question = Question::read(words).unwrap();
-        let found = block_on(discovery::search(&db, &question, Paid::Any, true, (10, 0))).unwrap();
+        let found = block_on(discovery::search(&db, &question, PaymentFilter::Any, true, (10, 0))).unwrap();
         let number = |id: &ListingId| id.as_str().strip_prefix("lst_").unwrap().parse::<u8>().unwrap();
         found.listings.iter().map(|listing| number(&listing.terms.id)).collect::<Vec<_>>()
     };
@@ -63,7 +63,7 @@ fn a_word_prefix_is_searched_up_to_the_indexed_length() {
     assert_eq!((looks(""), looks("a b c d e f g h i j k l m n")), (0, 12));
     assert_eq!(page(&db, "documentation hero").matches("\"lst_").count(), 1, "any but the last is a whole word");
     let indexed = "SELECT sql FROM sqlite_schema WHERE name = 'listings_text'";
-    let indexed = block_on(db.run(statement!(indexed))).unwrap().rows;
+    let indexed = block_on(db.fetch::<Vec<String>>(sql::read!(indexed))).unwrap();
     assert!(indexed.first().unwrap().contains("prefix = '1 2 3 4 5 6 7 8'"), "{indexed:?}");
 }
 
@@ -71,12 +71,12 @@ fn a_word_prefix_is_searched_up_to_the_indexed_length() {
 fn no_character_of_a_question_s_word_ends_one_to_the_index() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let one = "INSERT INTO listings_text (rowid, title, description) VALUES (1, 'xx yy', '')";
-    block_on(db.run(statement!(one))).unwrap();
+    block_on(db.execute::<()>(sql::write!(one))).unwrap();
     let found = "SELECT CAST(rowid AS TEXT) FROM listings_text WHERE listings_text MATCH ?1";
     for c in ('\u{80}'..=char::MAX).filter(|c| c.is_alphanumeric()) {
         // In the parser of questions.
         let split = ('\u{24b6}'..='\u{24e9}').contains(&c) || ('\u{1f130}'..='\u{1f189}').contains(&c);
-        let rows = block_on(db.run(statement!(found, format!("\"xx{c}yy\"")))).unwrap().rows;
+        let rows = block_on(db.fetch::<Vec<String>>(sql::read!(found, format!("\"xx{c}yy\"")))).unwrap();
         assert!(rows.is_empty() || split, "{c:?}");
     }
 }

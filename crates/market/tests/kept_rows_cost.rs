@@ -11,8 +11,9 @@
 use std::cell::RefCell;
 
 use crate::support::{NOON, SELLER, block, given, list, list_by, paying_for, person, sales::Sales, sign_up, token};
+use cardano::Lovelace;
 use market::{account, claim::Claim, payment, purchase};
-use sql::{Database, Statement, sqlite::Sqlite, statement};
+use sql::{Database, Write, sqlite::Sqlite};
 
 /// Number of sales, each with a payment, a result and a collection.
 const SALES: u32 = 50_000;
@@ -23,7 +24,7 @@ const MOST: u64 = 10_000;
 fn long_past(db: &Sqlite, listing: &str, platform: &str) {
     let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) ";
     let run = |sql: &str, params: Vec<sql::Param>| {
-        block(db.run(Statement::new(sql.to_owned(), params))).unwrap();
+        block(db.execute::<()>(Write::new(sql.to_owned(), params))).unwrap();
     };
     for (kind, wallet, mark) in
         [("payment", None, "a"), ("result", Some(platform), "b"), ("collect", Some(platform), "c")]
@@ -81,7 +82,7 @@ fn no_query_costs_more_as_history_grows() {
     cost("earlier payments", &|| run(&db, payment::unresolved(&listing, &buyers, None, NOON)));
     cost("what may be included", &|| run(&db, payment::maybe_included(&listing, &buyers)));
     cost("what is owned", &|| run(&db, payment::owned(&listing, &buyers)));
-    cost("an account", &|| drop(block(account::view(&db, &token(5), NOON)).unwrap()));
+    cost("an account", &|| drop(block(account::view(&db, &token(5), Lovelace::ZERO, NOON)).unwrap()));
     cost("a buyer's page", &|| drop(block(purchase::of_buyers(&db, &buyers, None)).unwrap()));
     let seller = SELLER.parse().unwrap();
     cost("a buyer's purchases of a seller", &|| {
@@ -116,7 +117,7 @@ fn a_claim_of_a_frequent_buyer_costs_no_more_as_history_grows() {
             let many = "WITH RECURSIVE m (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM m WHERE n < ?1), \
                 sold AS (SELECT n, printf('%064d', n) AS id FROM m)";
             let sql = format!("INSERT INTO {} FROM sold", rows.replacen("SELECT", &format!("{many} SELECT"), 1));
-            block(db.run(statement!(sql, sales))).unwrap();
+            block(db.execute::<()>(sql::write!(sql, sales))).unwrap();
         }
         let built = crate::support::payment(&account, &key, &[given(&account, 9, 50_000_000)], 10_000_000, 50_000);
         let paying =
@@ -156,17 +157,17 @@ fn the_largest_account_fits_the_bound_of_one_page() {
     let (account, _) = sign_up(&db, 5, NOON);
     let listing = list_by(&db, &account.owner, 1, 10_000_000);
     let longest = "UPDATE listings SET description = ?1, card = json_set(card, '$.description', ?1)";
-    block(db.run(statement!(longest, "\u{1f3a8}".repeat(2_000)))).unwrap();
+    block(db.execute::<()>(sql::write!(longest, "\u{1f3a8}".repeat(2_000)))).unwrap();
     let copies = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 999) \
         INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
           content_bytes, created_at_ms) \
         SELECT 'lst_' || n, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
           content_bytes, created_at_ms FROM n, listings WHERE id = ?1";
-    block(db.run(statement!(copies, listing.as_str()))).unwrap();
-    let shown = block(account::view(&db, &token(5), NOON)).unwrap().unwrap().listings;
-    assert!(shown.get().len() < 2_100_000, "{} bytes", shown.get().len());
-    let newest = serde_json::from_str::<Vec<serde_json::Value>>(shown.get()).unwrap();
-    assert!(newest.len() > 200, "{}", newest.len());
+    block(db.execute::<()>(sql::write!(copies, listing.as_str()))).unwrap();
+    let shown = block(account::view(&db, &token(5), Lovelace::ZERO, NOON)).unwrap().unwrap().listings;
+    let bytes = serde_json::json!(shown).to_string().len();
+    assert!(bytes < 2_100_000, "{bytes} bytes");
+    assert!(shown.len() > 200, "{}", shown.len());
 }
 
 #[test]
@@ -179,11 +180,18 @@ fn an_account_with_a_long_history_reads_only_the_shown_rows() {
               creator_lovelace, status, bought_at_ms) \
             WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
             SELECT printf('%064d', n), ?2, 'instant', ?3, ?4, ?5, 10000000, 0, 'settled', n FROM n";
-        block(db.run(statement!(many, bought, listing.as_str(), SELLER, account.owner.as_str(), account.keys()[1])))
-            .unwrap();
+        block(db.execute::<()>(sql::write!(
+            many,
+            bought,
+            listing.as_str(),
+            SELLER,
+            account.owner.as_str(),
+            account.keys()[1]
+        )))
+        .unwrap();
         let before = db.steps();
-        let shown = block(account::view(&db, &token(5), NOON)).unwrap().unwrap().purchases;
-        assert_eq!(shown.get().matches("\"listingId\"").count(), 1_000);
+        let shown = block(account::view(&db, &token(5), Lovelace::ZERO, NOON)).unwrap().unwrap().purchases;
+        assert_eq!(shown.len(), 1_000);
         db.steps() - before
     };
     let (few, many) = (steps(1_000), steps(11_000));

@@ -21,7 +21,7 @@ use market::{
     DeliveryMode,
     checkout::{Order, Presented},
 };
-use sql::{Database, statement};
+use sql::Database;
 
 /// Requests that a client makes at most.
 const MAX_REQUESTS: usize = 5;
@@ -115,8 +115,8 @@ fn the_same_order_leads_to_the_content_whichever_answer_is_lost() {
             let funds = Tx::unsigned(2, &[faucets(2)], &[coin.clone(), coin], u64::MAX);
             assert!(world.provider.ledger.add_to_mempool(funds));
             world.provider.ledger.mine();
-            let limits = statement!("UPDATE accounts SET daily_budget = 500000000, max_per_payment = 100000000");
-            block(world.db.run(limits)).unwrap();
+            let limits = sql::write!("UPDATE accounts SET daily_budget = 500000000, max_per_payment = 100000000");
+            block(world.db.execute::<()>(limits)).unwrap();
             let buy = |database: &Unanswered<'_>| {
                 let (came, store, ways) = (Cell::new(false), Store(&world), world.ways());
                 let meanwhile = world.one_block(&came);

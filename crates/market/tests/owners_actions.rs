@@ -19,7 +19,7 @@ use crate::support::{
 };
 use api_types::{
     BuyerAction::{self, Dispute, Release, RequestRefund, TakeRefund},
-    Disputes, Purchase,
+    Disputes,
     arbiter::{Finding, ResolveResult},
 };
 use cardano::{Lovelace, TxHash, chain::Utxo, keys::SigningKey};
@@ -32,7 +32,7 @@ use market::{
     account::Account,
     actions::{ActionError, Actions, NoEscrow, Owner},
     catalogue,
-    chain_state::Lead,
+    chain_state::ClockLead,
     contents::InDatabase,
     purchase,
 };
@@ -51,7 +51,7 @@ fn perform_on(
         contents: &InDatabase(database),
         deployment: &sales.deployment,
         now: sales.now(),
-        lead: Lead::Bounded,
+        lead: ClockLead::Bounded,
     };
     let before = sales.ledger.calls.replace(0);
     let done = block(actions.perform(lock, action, &Owner { account, key, platform: &sales.platform.seller }));
@@ -187,7 +187,7 @@ pub fn a_result_in_a_block_shows_without_a_tick() {
         contents: &InDatabase(&sales.db),
         deployment: &sales.deployment,
         now: sales.now(),
-        lead: Lead::Bounded,
+        lead: ClockLead::Bounded,
     };
     block(actions.catch_up(&lock)).unwrap();
     assert_eq!(sales.status(&lock), "ResultSubmitted");
@@ -207,7 +207,7 @@ fn a_dispute_that_the_hashes_decide_is_foretold() {
             contents: &InDatabase(&sales.db),
             deployment: &sales.deployment,
             now: sales.now(),
-            lead: Lead::Bounded,
+            lead: ClockLead::Bounded,
         };
         let possible = block(actions.possible(lock)).unwrap();
         possible.actions.into_iter().find(|one| one.name == Some(Dispute)).unwrap()
@@ -246,8 +246,7 @@ pub fn a_dispute_shows_its_decision_with_reason_and_transaction() {
     sales.platform.arbiter.replace(Some(ResolveResult::Paid { verdict, payout, tx }));
     sales.until(48);
     sales.ticks(1);
-    let shown =
-        || -> Purchase { serde_json::from_str(&block(purchase::one(&sales.db, &lock)).unwrap().unwrap()).unwrap() };
+    let shown = || block(purchase::one(&sales.db, &lock)).unwrap().unwrap();
     let decision = shown().decision.unwrap();
     assert_eq!((decision.winner.as_str(), decision.reason.as_str()), ("seller", "delivered as listed"));
     assert_eq!(decision.tx_hash, None, "the chain pays it out");

@@ -10,7 +10,7 @@ use std::{
 
 use crate::support::block;
 use market::schema::MIGRATIONS;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -36,7 +36,7 @@ fn written(sql: &str) -> BTreeSet<String> {
 fn triggers() -> Vec<Trigger> {
     let db = Sqlite::of(MIGRATIONS).unwrap();
     let read = "SELECT name || ' ' || tbl_name || ' ' || sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name";
-    let rows = block(db.run(statement!(read))).unwrap().rows;
+    let rows = block(db.fetch::<Vec<String>>(sql::read!(read))).unwrap();
     let read = |row: &String| {
         let mut parts = row.splitn(3, ' ').map(str::to_owned);
         let (name, table, sql) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap());

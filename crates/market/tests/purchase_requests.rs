@@ -19,7 +19,7 @@ use market::{
     purchase_request::{self, APPROVAL_MS, Asked, MAX_WAITING, MAX_WAITING_PER_AGENT, REQUEST_MS, RequestId},
 };
 use outbox::Decision;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 
 use crate::support::{
     NOON, Paying, block, given, inclusion, list, one, paying_for, payment, reread, sign_up, step, token,
@@ -40,7 +40,7 @@ struct World {
 
 /// Connects an agent to the account.
 fn connect(db: &Sqlite, account: &Account, grant: &str) {
-    block(db.run(statement!(
+    block(db.execute::<()>(sql::write!(
         "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, scope, \
            code_challenge, client_auth, generation, rotated_at_ms, created_at_ms, used_at_ms) \
          VALUES (?1, ?1, ?2, 'client', 'Shopper', '', '', 'mcp', printf('%043d', 0), 'none', 1, 0, 0, 0)",
@@ -217,7 +217,7 @@ pub fn a_paid_or_pending_purchase_needs_no_second_approval() {
     world.approved(AGENT, NOON);
     let payment = world.paying(AGENT, 1);
     assert!(is_new(&payment.claim(&world.db, NOON)));
-    assert_eq!(payment.claim(&world.db, NOON + 2 * APPROVAL_MS), Claim::Blocked(WalletBlocked::Any(Blocked::Known)));
+    assert_eq!(payment.claim(&world.db, NOON + 2 * APPROVAL_MS), Claim::Blocked(WalletBlocked::Any(Blocked::Claimed)));
     let other = world.paying(AGENT, 2);
     assert_eq!(
         other.claim(&world.db, NOON + 2 * APPROVAL_MS),
@@ -360,9 +360,16 @@ fn agents_buy_what_the_owners_rules_allow() {
     set_rules(&protected, true, 0);
     let payment = Paying { mode: DeliveryMode::Protected, ..protected.paying(AGENT, 1) };
     assert!(is_new(&payment.claim(&protected.db, NOON)));
-    for (withdrawn, refunded, least, allowed) in
-        [(0, 0, 0, true), (0, 0, 1, false), (8, 2, 80, true), (8, 2, 81, false), (1, 0, 100, true), (0, 1, 1, false)]
-    {
+    for (withdrawn, refunded, least, allowed) in [
+        (0, 0, 0, true),
+        (0, 0, 1, false),
+        (8, 2, 80, true),
+        (8, 2, 81, false),
+        (189, 11, 95, true),
+        (189, 11, 96, false),
+        (1, 0, 100, true),
+        (0, 1, 1, false),
+    ] {
         let world = World::new();
         seller_has(&world, withdrawn, refunded);
         set_rules(&world, false, least);

@@ -23,7 +23,7 @@ use market::{
 };
 use outbox::{EntryState, Outbox, Provenance, Sleep};
 use serde_json::json;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, Write, sqlite::Sqlite};
 
 const PRICE: u64 = 5_000_000;
 const UNTIL: u64 = u64::MAX >> 12;
@@ -104,8 +104,8 @@ fn a_payer_told_to_retry_gets_the_content_by_the_same_header() {
         let lock = sales.sell(&person(9));
         let header = header_of(&entry(&sales.db, &lock).cbor, &format!("{lock}#0"));
         let digest = ContentHash::of(header.as_bytes());
-        let run = |statement| drop(block(sales.db.run(statement)).unwrap());
-        run(statement!("UPDATE payments SET header_digest = ?1 WHERE tx_id = ?2", digest, lock));
+        let run = |statement: Write| block(sales.db.execute(statement)).unwrap();
+        run(sql::write!("UPDATE payments SET header_digest = ?1 WHERE tx_id = ?2", digest, lock));
         sales.ledger.mine();
         let terms = terms_of(&sales.db, &sales.listing);
         let ask = |clock| pay((&sales.db, &sales.ledger), &terms, &header, clock, &|| ());
@@ -115,12 +115,12 @@ fn a_payer_told_to_retry_gets_the_content_by_the_same_header() {
         }
         sales.ticks(3);
         if !is_late {
-            run(statement!("ALTER TABLE contents RENAME TO moved"));
+            run(sql::write!("ALTER TABLE contents RENAME TO moved"));
             assert!(matches!(
                 ask(sales.now()),
                 Err(PayError::Unavailable(Unavailable::Port(PortError::Contents(_) | PortError::Database(_))))
             ));
-            run(statement!("ALTER TABLE moved RENAME TO contents"));
+            run(sql::write!("ALTER TABLE moved RENAME TO contents"));
         }
         assert_eq!(ask(sales.now()).unwrap().content, "content 1");
         assert_eq!(ask(sales.now() + 9 * 60_000).unwrap().content, "content 1", "the answer may be lost");

@@ -21,7 +21,7 @@ use market::{
     checkout::{BuyError, Order, Unavailable},
     contents::InDatabase,
     listing::{NewListing, changes::Changes},
-    watch::number::{Begun, NumberStore, begin},
+    watch::number::{NumberStore, TickNumber, begin},
 };
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite};
@@ -315,7 +315,7 @@ pub fn a_database_behind_the_stored_tick_number_freezes_its_wallets_by_itself() 
     let unread = || one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM unread_wallets");
     let buyer = Buyer::of(&sales);
     for number in 1..=5 {
-        assert_eq!(next(), Begun { number, notes: vec![] });
+        assert_eq!(next(), TickNumber { number, notes: vec![] });
     }
     assert_eq!(store.0.get(), Some(4), "every second number is stored");
     run(&sales, "UPDATE last_tick SET number = 4");
@@ -329,5 +329,5 @@ pub fn a_database_behind_the_stored_tick_number_freezes_its_wallets_by_itself() 
     assert!(before < 1_000_000 && version() > NOON.cast_signed(), "{before} {}", version());
     assert_eq!((begun.number, begun.notes.len()), (5, 1), "{begun:?}");
     assert_eq!(unread(), "1", "{}", buyer.account.wallet_address);
-    assert_eq!(next(), Begun { number: 6, notes: vec![] }, "noticed once");
+    assert_eq!(next(), TickNumber { number: 6, notes: vec![] }, "noticed once");
 }

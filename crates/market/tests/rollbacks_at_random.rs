@@ -42,7 +42,7 @@ use escrow::{
 };
 use market::{
     ListingId,
-    chain_state::Lead,
+    chain_state::ClockLead,
     claim::{Claim, NewPayment},
     contents::InDatabase,
     fees::creator_share,
@@ -52,7 +52,6 @@ use market::{
 };
 use outbox::{Decision, EntryState, Kind, NewEntry, Provenance, write_down};
 use proptest::prelude::*;
-use serde_json::Value;
 
 /// A random event.
 #[derive(Clone, Debug)]
@@ -322,7 +321,7 @@ impl World {
             arbiter: &Idle,
             deployment: Some(&self.deployment),
             sells: false,
-            lead: Lead::Bounded,
+            lead: ClockLead::Bounded,
             now: self.ledger.tip().time_ms + later_ms,
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };
@@ -391,21 +390,18 @@ impl World {
 
     /// A purchase in the API, and whether its creator is to be paid.
     fn shown(&self, id: &TxHash) -> String {
-        let shown: Value = serde_json::from_str(&block(purchase::one(&self.db, id)).unwrap().unwrap()).unwrap();
-        let text = |value: &Value, key: &str| value[key].as_str().unwrap().to_owned();
-        let event =
-            |event: &Value| format!("{} {} {}", text(event, "status"), text(event, "txHash"), text(event, "at"));
-        let events: Vec<String> = shown["events"].as_array().unwrap().iter().map(event).collect();
+        let shown = block(purchase::one(&self.db, id)).unwrap().unwrap();
+        let events = shown.events.iter().map(|event| format!("{} {} {}", event.status, event.tx_hash, event.at));
+        let events: Vec<String> = events.collect();
         let due = one(
             &self.db,
             &format!("SELECT CAST(coalesce((SELECT creator_due FROM escrows WHERE purchase_id = '{id}'), 0) AS TEXT)"),
         );
-        format!("{id} {} {due} {}", text(&shown, "status"), events.join(", "))
+        format!("{id} {} {due} {}", shown.status.name(), events.join(", "))
     }
 
     fn stored(&self) -> Vec<String> {
-        let ids: Vec<TxHash> =
-            serde_json::from_str(&one(&self.db, "SELECT json_group_array(id) FROM purchases")).unwrap();
+        let ids: Vec<TxHash> = block(self.db.fetch(sql::read!("SELECT id FROM purchases"))).unwrap();
         let mut purchases: Vec<String> = ids.iter().map(|id| self.shown(id)).collect();
         purchases.sort();
         purchases

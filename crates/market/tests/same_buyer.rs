@@ -176,8 +176,9 @@ fn is_owned_by_every_address(world: &World, unspent: &[&[Utxo]]) {
     }
     world.provider.ledger.mine();
     assert_eq!(world.paid(), 1);
-    let views = [1, SIBLING].map(|number| block(account::view(&world.db, &token(number), NOON)).unwrap().unwrap());
-    assert!(views.iter().all(|view| view.purchases.get().matches("\"listingId\"").count() == 1));
+    let views = [1, SIBLING]
+        .map(|number| block(account::view(&world.db, &token(number), Lovelace::ZERO, NOON)).unwrap().unwrap());
+    assert!(views.iter().all(|view| view.purchases.len() == 1));
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn an_address_with_the_buyers_stake_part_alone_owns_nothing() {
     let keys = [*franken.payment_key()];
     assert_eq!(world.with(false, |checkout| block(checkout.redeliver(&world.terms, &keys))), Ok(None));
     let (stranger, _) = sign_up_as(&world.db, franken, 3, NOON);
-    assert_eq!(block(account::view(&world.db, &token(3), NOON)).unwrap().unwrap().purchases.get(), "[]");
+    assert_eq!(block(account::view(&world.db, &token(3), Lovelace::ZERO, NOON)).unwrap().unwrap().purchases, []);
     assert_ne!(stranger.wallet_address, world.sibling.0.wallet_address);
 }
 
@@ -376,7 +377,7 @@ fn a_buyer_without_budget_gets_a_purchase_missing_from_the_index() {
     let world = World::behind(0, World::service_fails, |world| {
         world.service_wallet(false).err().map(|error| error.to_string()).unwrap_or_default()
     });
-    block(world.db.run(sql::statement!("UPDATE accounts SET max_per_payment = 1000000, daily_budget = 1000000")))
+    block(world.db.execute::<()>(sql::write!("UPDATE accounts SET max_per_payment = 1000000, daily_budget = 1000000")))
         .unwrap();
     let world = World { account: reread(&world.db, 1, NOON), ..world };
     let again: Vec<_> = (0..4).map(|_| world.service_wallet(true)).collect();
@@ -387,7 +388,7 @@ fn a_buyer_without_budget_gets_a_purchase_missing_from_the_index() {
 #[test]
 fn a_purchase_over_the_limits_makes_no_provider_call() {
     let world = World::new();
-    block(world.db.run(sql::statement!("UPDATE accounts SET max_per_payment = 1000000"))).unwrap();
+    block(world.db.execute::<()>(sql::write!("UPDATE accounts SET max_per_payment = 1000000"))).unwrap();
     let world = World { account: reread(&world.db, 1, NOON), ..world };
     assert!(matches!(world.service_wallet(true), Err(BuyError::SpendRefused(_))));
     assert_eq!(world.provider.ledger.calls.get(), 0);

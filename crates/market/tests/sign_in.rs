@@ -13,7 +13,7 @@ use market::{
     headroom::StorageHeadroom,
 };
 use outbox::Decision;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 
 fn wallet(number: u8, key_version: u32) -> NewWallet {
     NewWallet { address: person(number).enterprise_address(), key_version }
@@ -114,7 +114,7 @@ fn an_account_has_a_bounded_number_of_sessions_and_the_newest_is_among_them() {
 fn a_session_is_live_until_its_last_millisecond() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     sign_up(&db, 1, NOON);
-    let live = |now| block(account::view(&db, &token(1), now)).unwrap().is_some();
+    let live = |now| block(account::view(&db, &token(1), Lovelace::ZERO, now)).unwrap().is_some();
     assert!(live(NOON + SESSION_MS - 1));
     assert!(!live(NOON + SESSION_MS));
     let limits = account::limits(1, 1).unwrap();
@@ -141,7 +141,7 @@ fn a_nearly_full_database_makes_no_new_account_and_short_sessions() {
     assert_eq!(sign_in(1, 1, 101).unwrap().wallet_address, owner.wallet_address);
     assert!(matches!(sign_in(1, 1, 102), Err(NotSignedIn::Answered)));
     assert_eq!(one(&db, "SELECT group_concat(owner) FROM accounts"), owner.owner);
-    let live = |now| block(account::view(&db, &token(101), now)).unwrap().is_some();
+    let live = |now| block(account::view(&db, &token(101), Lovelace::ZERO, now)).unwrap().is_some();
     assert!(live(NOON + account::session_ms(StorageHeadroom::Short) - 1));
     assert!(!live(NOON + account::session_ms(StorageHeadroom::Short)));
 }
@@ -156,7 +156,7 @@ fn a_sign_in_costs_the_same_beside_any_number_of_expired_sessions() {
             "INSERT INTO sessions SELECT printf('%064d', n), owner, 1 FROM n, accounts",
             "INSERT INTO challenge_claims SELECT printf('%064d', n), '', 1 FROM n",
         ] {
-            block(db.run(statement!(rows.replacen("SELECT", &format!("{many} SELECT"), 1)))).unwrap();
+            block(db.execute::<()>(sql::write!(rows.replacen("SELECT", &format!("{many} SELECT"), 1)))).unwrap();
         }
         let before = db.steps();
         sign_up(&db, 2, NOON);
@@ -172,8 +172,8 @@ fn signing_out_ends_one_session_once() {
     sign_up(&db, 2, NOON);
     assert!(block(account::sign_out(&db, &token(1), false, NOON)).unwrap());
     assert!(!block(account::sign_out(&db, &token(1), true, NOON)).unwrap());
-    assert!(block(account::view(&db, &token(1), NOON)).unwrap().is_none());
-    assert!(block(account::view(&db, &token(2), NOON)).unwrap().is_some());
+    assert!(block(account::view(&db, &token(1), Lovelace::ZERO, NOON)).unwrap().is_none());
+    assert!(block(account::view(&db, &token(2), Lovelace::ZERO, NOON)).unwrap().is_some());
 }
 
 #[test]

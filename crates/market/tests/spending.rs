@@ -102,7 +102,7 @@ fn a_claim_names_the_condition_that_blocks_it() {
     assert!(is_new(&claim(&listing, ADA)));
     assert_eq!(
         claim(&listing, ADA),
-        Claim::Blocked(WalletBlocked::Any(Blocked::Known)),
+        Claim::Blocked(WalletBlocked::Any(Blocked::Claimed)),
         "the same, by a request beside it"
     );
     assert!(matches!(claim(&listing, 2 * ADA), Claim::Blocked(WalletBlocked::Any(Blocked::Paying { .. }))));
@@ -179,7 +179,7 @@ fn a_payment_identifier_for_another_headers_payment_is_not_stored() {
     let identifier =
         Identifier { id: "a-strangers-name-0001".into(), payload: ContentHash::of(b"a stranger's payload") };
     let copied = first.claim_by(&db, ContentHash::of(b"a stranger's header"), Some(identifier), NOON);
-    assert_eq!(copied, Claim::Blocked(WalletBlocked::Any(Blocked::Known)));
+    assert_eq!(copied, Claim::Blocked(WalletBlocked::Any(Blocked::Claimed)));
     assert_eq!(count(&db, "payment_identifiers"), "0", "it would open what the other header paid for");
 }
 
@@ -190,7 +190,7 @@ fn a_payment_stays_with_the_header_that_claimed_it() {
     let first = Paying { account: None, ..paying(&account, &key, &listing, 1, 2 * ADA) };
     let (payers, strangers) = (ContentHash::of(b"the payer's header"), ContentHash::of(b"a stranger's header"));
     assert!(is_new(&first.claim_by(&db, payers, None, NOON)));
-    assert_eq!(first.claim_by(&db, strangers, None, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::Known)));
+    assert_eq!(first.claim_by(&db, strangers, None, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::Claimed)));
     let stored = one(&db, "SELECT header_digest FROM payments");
     assert_eq!(stored, payers.to_string(), "what came later with the same transaction does not resume it");
     assert!(refuse(&db, &first.tx()));
@@ -375,7 +375,7 @@ fn the_same_claim_twice_is_one_claim() {
     let listing = list(&db, 1, 2 * ADA);
     let it = paying(&account, &key, &listing, 1, 2 * ADA);
     assert!(is_new(&it.claim(&db, NOON)));
-    assert_eq!(it.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::Known)));
+    assert_eq!(it.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::Claimed)));
     assert_eq!(one(&db, "SELECT CAST(attempts AS TEXT) FROM outbox"), "1");
     assert_eq!(spent_today(&db, 1, NOON), 2 * ADA);
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use cardano::TxHash;
-use sql::{Database, statement};
+use sql::Database;
 
 use crate::support::{block, person, sales::Sales};
 
@@ -34,7 +34,7 @@ fn a_wallet_behind_outputs_full_of_tokens_is_read_until_it_pays() {
     let before = sell(&sales, 20..30);
     sales.tick();
     // An hour without purchases, so that the snapshot has no entry.
-    block(sales.db.run(statement!("UPDATE outbox SET created_at_ms = created_at_ms - 3960000"))).unwrap();
+    block(sales.db.execute::<()>(sql::write!("UPDATE outbox SET created_at_ms = created_at_ms - 3960000"))).unwrap();
     let after = sell(&sales, 60..63);
     sales.ticks(2);
     assert!(after.iter().all(|lock| sales.status(lock) == "ResultSubmitted"));

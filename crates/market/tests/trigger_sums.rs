@@ -10,7 +10,7 @@
 
 use crate::support::{NOON, SELLER, block, list_by, one, person};
 use proptest::prelude::*;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, Write, sqlite::Sqlite};
 
 const STATES: [&str; 11] = [
     "settled",
@@ -98,14 +98,14 @@ fn figures(db: &Sqlite) -> [(String, String); 3] {
 }
 
 fn apply(db: &Sqlite, listings: &[(String, String)], live: &mut Vec<String>, made: &mut u32, event: &FigureEvent) {
-    let run = |statement| drop(block(db.run(statement)).unwrap());
+    let run = |statement: Write| block(db.execute(statement)).unwrap();
     let pick = |live: &[String], purchase: usize| live.get(purchase.checked_rem(live.len()).unwrap_or(0)).cloned();
     match event {
         FigureEvent::Bought { listing, status } => {
             let (id, seller) = listings.get(usize::from(*listing)).unwrap();
             *made += 1;
             let tx = format!("{made:064x}");
-            run(statement!(
+            run(sql::write!(
                 "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, \
                    creator_lovelace, status, bought_at_ms) VALUES (?1, ?2, 'instant', ?3, ?3, substr(?1, 1, 56), 5000000, 0, ?4, ?5)",
                 tx.as_str(),
@@ -118,11 +118,11 @@ fn apply(db: &Sqlite, listings: &[(String, String)], live: &mut Vec<String>, mad
         }
         FigureEvent::Changed { purchase, status } => {
             let Some(tx) = pick(live, *purchase) else { return };
-            run(statement!("UPDATE purchases SET status = ?2 WHERE id = ?1", tx, STATES[*status]));
+            run(sql::write!("UPDATE purchases SET status = ?2 WHERE id = ?1", tx, STATES[*status]));
         }
         FigureEvent::RolledBack { purchase } => {
             let Some(tx) = pick(live, *purchase) else { return };
-            run(statement!("DELETE FROM purchases WHERE id = ?1", tx.as_str()));
+            run(sql::write!("DELETE FROM purchases WHERE id = ?1", tx.as_str()));
             live.retain(|it| *it != tx);
         }
     }

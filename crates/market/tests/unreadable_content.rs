@@ -31,7 +31,7 @@ use market::{
 };
 use outbox::{Outbox, Trust};
 use serde_json::json;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 use x402_cardano::{
     escrow::TransferMethod,
     method::{DefaultMethod, EscrowMethod, PaymentMethod},
@@ -87,7 +87,7 @@ impl World {
     pub fn new(mode: DeliveryMode, bytes: usize) -> Self {
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let listing = list(&db, 1, 5_000_000);
-        block(db.run(statement!("UPDATE contents SET content = ?1", "x".repeat(bytes)))).unwrap();
+        block(db.execute::<()>(sql::write!("UPDATE contents SET content = ?1", "x".repeat(bytes)))).unwrap();
         let terms: ListingTerms = block(db.fetch(catalogue::terms(&listing))).unwrap().unwrap();
         let terms = ListingTerms { modes: vec![mode], ..terms };
         let policy = ConfirmationPolicy::IN_BLOCK;

@@ -30,7 +30,7 @@ use market::{
     withdraw::{WithdrawError, withdraw},
 };
 use outbox::Decision;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 use x402_cardano::{method::DefaultMethod, wire::ConfirmationPolicy};
 
 struct World {
@@ -53,7 +53,7 @@ impl World {
         let (account, key) = sign_up(&db, 1, NOON);
         // The highest possible limits.
         let limits = "UPDATE accounts SET daily_budget = 500000000, max_per_payment = 100000000";
-        block(db.run(statement!(limits))).unwrap();
+        block(db.execute::<()>(sql::write!(limits))).unwrap();
         let coin = |ada: &u32| output(account.wallet_address.to_string(), Lovelace::from_ada(*ada), None);
         let coins: Vec<Utxo> = coins.iter().map(coin).collect();
         assert!(ledger.add_to_mempool(Tx::unsigned(1, &[faucets(1)], &coins, u64::MAX)));

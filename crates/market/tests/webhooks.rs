@@ -14,7 +14,7 @@ use market::{
     feed,
     webhook::{self, Claimed, Failure, LEASE_MS, Message, Salt, Secret, WebhookUrl, claim},
 };
-use sql::{Both, Database, One, sqlite::Sqlite, statement};
+use sql::{Both, Database, One, sqlite::Sqlite};
 
 use crate::support::{NOON, block, one, sign_up};
 
@@ -27,8 +27,8 @@ fn database() -> Sqlite {
 
 fn happens(db: &Sqlite, account: &Account, at: u64) {
     let insert =
-        statement!("INSERT INTO events (owner, kind, at_ms) VALUES (?1, 'sale', ?2)", account.owner.as_str(), at);
-    block(db.run(insert)).unwrap();
+        sql::write!("INSERT INTO events (owner, kind, at_ms) VALUES (?1, 'sale', ?2)", account.owner.as_str(), at);
+    block(db.execute::<()>(insert)).unwrap();
 }
 
 fn url() -> WebhookUrl {
@@ -221,7 +221,7 @@ fn the_webhooks_that_are_due_are_found_without_reading_the_others() {
             "INSERT INTO webhooks (owner, url, salt, key_version, created_at_ms, sent_seq) {many} SELECT 'o' || n, '', printf('%032d', n), 1, 0, 0 FROM n"
         ),
     ] {
-        block(db.run(statement!(sql))).unwrap();
+        block(db.execute::<()>(sql::write!(sql))).unwrap();
     }
     assert!(steps() < few * 2, "{few}");
 }
@@ -269,7 +269,7 @@ fn an_agent_that_asks_for_ever_other_things_fills_nobodys_log() {
     let db = database();
     let (account, _) = sign_up(&db, 1, NOON);
     let grant = "0000000000000000000000000000000a";
-    block(db.run(statement!(
+    block(db.execute::<()>(sql::write!(
         "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, scope, \
            code_challenge, client_auth, generation, rotated_at_ms, created_at_ms, used_at_ms) \
          VALUES (?1, ?1, ?2, 'client', 'Shopper', '', '', 'mcp', printf('%043d', 0), 'none', 1, ?3, ?3, ?3)",
@@ -279,7 +279,7 @@ fn an_agent_that_asks_for_ever_other_things_fills_nobodys_log() {
     )))
     .unwrap();
     let ask = |number: u64, at: u64| {
-        block(db.run(statement!(
+        block(db.execute::<()>(sql::write!(
             "INSERT INTO purchase_requests (id, owner, grant_id, listing_id, mode, price, asked_at_ms, expires_at_ms) \
              VALUES (printf('%032d', ?1), ?2, ?3, 'lst_' || ?1, 'instant', 1, ?4, ?4 + 86400000)",
             number,

@@ -11,7 +11,7 @@ use market::{
     account::{self, RuleChanges},
     catalogue::{
         self, Filter, Quota, Source,
-        discovery::{self, Paid, Question},
+        discovery::{self, PaymentFilter, Question},
         take_off::{self, SaleState},
     },
     chain_state,
@@ -132,17 +132,12 @@ fn an_offer_has_the_fields_that_are_read() {
 fn a_purchase_has_every_field_wherever_it_is_shown() {
     let Sold { sales, lock, .. } = sold();
     let one = block(purchase::one(&sales.db, &lock)).unwrap().unwrap();
-    let [shown] = check::complete::<Purchase>(&[&one]).unwrap().try_into().unwrap();
-    assert_eq!(shown.events.last().unwrap().status, "creator_paid");
+    check::complete::<Purchase>(&[&json!(one).to_string()]).unwrap();
+    assert_eq!(one.events.last().unwrap().status, "creator_paid");
     let seller = person(OWNER).enterprise_address();
-    check::complete::<Vec<Purchase>>(&[&block(purchase::of_seller(&sales.db, &seller, &[])).unwrap()]).unwrap();
+    assert!(block(purchase::of_seller(&sales.db, &seller, &[])).unwrap().contains(&one));
     let buyers = [*person(BUYER).enterprise_address().payment_key()];
-    let page = block(purchase::of_buyers(&sales.db, &buyers, None)).unwrap().json;
-    let mut page: Vec<serde_json::Value> = serde_json::from_str(&page).unwrap();
-    for bought in page.iter_mut().filter_map(serde_json::Value::as_object_mut) {
-        assert!(bought.remove("title").is_some() && bought.remove("priceLovelace").is_some());
-    }
-    check::complete::<Vec<Purchase>>(&[&serde_json::json!(page).to_string()]).unwrap();
+    assert!(block(purchase::of_buyers(&sales.db, &buyers, None)).unwrap().0.contains(&one));
 }
 
 #[test]
@@ -168,8 +163,8 @@ fn an_account_has_every_field() {
     let rules = RuleChanges::parse(Some(5), Some(true), Some(80)).unwrap();
     block(account::set_limits(&sales.db, &token(OWNER), limits, rules, NOON)).unwrap().unwrap();
     block(account::pause_agents(&sales.db, &token(OWNER), true, NOON)).unwrap().unwrap();
-    let view = block(account::view(&sales.db, &token(OWNER), NOON)).unwrap().unwrap();
-    check::complete::<Me>(&[&view.json(Lovelace::from_ada(3)).unwrap()]).unwrap();
+    let me = block(account::view(&sales.db, &token(OWNER), Lovelace::from_ada(3), NOON)).unwrap().unwrap();
+    check::complete::<Me>(&[&json!(me).to_string()]).unwrap();
 }
 
 #[test]
@@ -201,7 +196,7 @@ fn every_query_with_a_type_fits_the_schema() {
         account::set_limits(db, &token(1), limits, RuleChanges::default(), NOON).await?;
         account::pause_agents(db, &token(1), true, NOON).await?;
         account::of_session(db, &token(1), NOON).await?;
-        account::view(db, &token(1), NOON).await?;
+        account::view(db, &token(1), Lovelace::ZERO, NOON).await?;
         asked.ask(db, id, NOON).await?;
         approvals::answer(db, &token(1), id, Answer::Approve, NOON).await?;
         account::sign_out(db, &token(1), true, NOON).await
@@ -216,9 +211,9 @@ fn every_query_with_a_type_fits_the_schema() {
     block(async {
         catalogue::one(db, &listing).await?;
         status::read(db, NOON).await?;
-        discovery::for_sale(db, Paid::Any, true, (1, 0)).await?;
+        discovery::for_sale(db, PaymentFilter::Any, true, (1, 0)).await?;
         discovery::addresses(db).await?;
-        discovery::search(db, &Question::read("hero").unwrap(), Paid::Any, true, (1, 0)).await?;
+        discovery::search(db, &Question::read("hero").unwrap(), PaymentFilter::Any, true, (1, 0)).await?;
         let filter = Filter { words: Some("hero nowhere".into()), ..Filter::default() };
         catalogue::page(db, &filter).await?;
         catalogue::count(db, &filter).await?;

@@ -31,7 +31,6 @@
 use std::{borrow::Cow, panic::Location};
 
 use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef};
-use serde::de::DeserializeOwned;
 
 mod query;
 mod row;
@@ -55,28 +54,12 @@ pub struct Statement {
     pub writes: bool,
     /// Place in the Rust source that created the statement, for error messages and tests.
     site: &'static Location<'static>,
-    /// Function that returns the columns that the row type expects; `None` if the rows are untyped.
+    /// Function that returns the columns that the row type expects.
     #[cfg(feature = "sqlite")]
-    columns: Option<fn() -> row::Columns>,
+    columns: fn() -> row::Columns,
 }
 
 impl Statement {
-    /// Creates a statement that returns untyped [`Rows`], from SQL and the values of `?1`, `?2`, ....
-    #[track_caller]
-    pub fn new(sql: impl Into<Cow<'static, str>>, params: Vec<Param>) -> Self {
-        let sql = sql.into();
-        let reads = sql.trim_start().starts_with("SELECT")
-            || (sql.trim_start().starts_with("WITH") && !sql.contains("RETURNING"));
-        Self {
-            sql,
-            params,
-            writes: !reads,
-            site: Location::caller(),
-            #[cfg(feature = "sqlite")]
-            columns: None,
-        }
-    }
-
     #[track_caller]
     #[cfg_attr(
         not(feature = "sqlite"),
@@ -89,22 +72,8 @@ impl Statement {
             writes,
             site: Location::caller(),
             #[cfg(feature = "sqlite")]
-            columns: Some(T::columns),
+            columns: T::columns,
         }
-    }
-}
-
-impl Batch for Statement {
-    type Answer = Rows;
-
-    fn statements<'a>(&'a self, into: &mut Vec<&'a Statement>) {
-        into.push(self);
-    }
-
-    fn answer(&self, rows: &mut dyn Iterator<Item = String>) -> Result<Rows, DatabaseError> {
-        let rows = rows.next().ok_or_else(|| DatabaseError("a batch answered too little".into()))?;
-        let rows: Vec<std::collections::BTreeMap<String, Option<String>>> = parse(&rows)?;
-        Ok(Rows { rows: rows.into_iter().filter_map(|row| row.into_values().next().flatten()).collect() })
     }
 }
 
@@ -188,12 +157,6 @@ macro_rules! write {
     ($($query:tt)+) => { $crate::query!(Write, $($query)+) };
 }
 
-/// Creates a [`Statement`], which returns untyped [`Rows`], from an SQL text and the values of `?1`, `?2`, ....
-#[macro_export]
-macro_rules! statement {
-    ($($query:tt)+) => { $crate::query!(Statement, $($query)+) };
-}
-
 #[doc(hidden)]
 #[macro_export]
 macro_rules! query {
@@ -210,44 +173,6 @@ macro_rules! query {
 #[must_use]
 pub fn text(sql: std::fmt::Arguments<'_>) -> Cow<'static, str> {
     sql.as_str().map_or_else(|| sql.to_string().into(), Cow::Borrowed)
-}
-
-/// The untyped rows that a [`Statement`] returned.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
-    /// The values of the only column, as text, one per row.
-    ///
-    /// A statement that writes has a RETURNING clause to report its effect. SQLite's number of changed rows would
-    /// include the rows that triggers changed.
-    pub rows: Vec<String>,
-}
-
-impl Rows {
-    /// Returns the text of the first row, or `None` if there are no rows.
-    #[must_use]
-    pub fn first(&self) -> Option<&str> {
-        self.rows.first().map(String::as_str)
-    }
-
-    /// Parses the first row as JSON. Returns `None` if there are no rows.
-    ///
-    /// # Errors
-    /// Returns [`DatabaseError`] if the row is not the JSON of a `T`.
-    pub fn first_json<T: DeserializeOwned>(&self) -> Result<Option<T>, DatabaseError> {
-        self.first().map(parse).transpose()
-    }
-
-    /// Parses all rows as JSON.
-    ///
-    /// # Errors
-    /// Returns [`DatabaseError`] if a row is not the JSON of a `T`.
-    pub fn all_json<T: DeserializeOwned>(&self) -> Result<Vec<T>, DatabaseError> {
-        self.rows.iter().map(|row| parse(row)).collect()
-    }
-}
-
-fn parse<T: DeserializeOwned>(row: &str) -> Result<T, DatabaseError> {
-    serde_json::from_str(row).map_err(|error| DatabaseError(format!("a row is not what it should be: {error}")))
 }
 
 /// The database is unavailable, or returned something unexpected. A user's request cannot cause this error. The text is
@@ -292,14 +217,6 @@ pub trait Database {
     /// # Errors
     /// See [`Database::batch`].
     async fn execute<T: Answer>(&self, statement: Write<T>) -> Result<T, DatabaseError> {
-        self.batch(statement).await
-    }
-
-    /// Runs one statement and returns its untyped rows.
-    ///
-    /// # Errors
-    /// See [`Database::batch`].
-    async fn run(&self, statement: Statement) -> Result<Rows, DatabaseError> {
         self.batch(statement).await
     }
 }
@@ -367,12 +284,4 @@ impl<D: Database> ReadDatabase for D {
     async fn read_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         self.run_statements(statements).await
     }
-}
-
-/// Converts the results of a batch of `N` statements to an array.
-///
-/// # Errors
-/// Returns [`DatabaseError`] if there are not exactly `N` results.
-pub fn exactly<const N: usize>(answers: Vec<Rows>) -> Result<[Rows; N], DatabaseError> {
-    answers.try_into().map_err(|_| DatabaseError(format!("a batch of {N} statements answered another number")))
 }

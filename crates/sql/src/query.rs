@@ -132,12 +132,6 @@ macro_rules! query {
 query!(Read, false);
 query!(Write, true);
 
-impl<T> From<Write<T>> for Statement {
-    fn from(write: Write<T>) -> Self {
-        write.0
-    }
-}
-
 fn failed(site: &Location<'_>, error: &dyn std::fmt::Display) -> DatabaseError {
     DatabaseError(format!("the query at {}:{}: {error}", site.file(), site.line()))
 }

@@ -128,7 +128,6 @@ impl Sqlite {
         let Statement { sql, site, writes, columns, .. } = statement;
         let prepared = connection.prepare(sql).map_err(|error| DatabaseError(format!("{site}: {error}")))?;
         SITES.with_borrow_mut(|sites| sites.insert((site.file(), site.line())));
-        let Some(columns) = columns else { return Ok(prepared) };
         assert_eq!(prepared.readonly(), !writes, "{site}: `true` for a statement that only reads: {sql}");
         let mut names: Vec<String> = prepared.column_names().map(str::to_owned).collect();
         names.sort_unstable();

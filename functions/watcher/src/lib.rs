@@ -10,6 +10,8 @@ mod webhooks;
 use std::time::Duration;
 
 use self::number::KvNumber;
+use std::collections::BTreeMap;
+
 use api_types::{Alarm, AlarmName, Error, ErrorCode, WalletBalance};
 use cardano::{
     Address,
@@ -24,14 +26,16 @@ use edge::{
     log::Line,
     metrics::DataPoint,
     serve::{Request, Response},
+    usage::Costs,
 };
 use keys::PlatformKeys;
 use market::{
-    chain_state::Lead,
+    chain_state::ClockLead,
     status::{self, TickOutcome, note_tick},
     watch::{Report, Watch, number::begin},
 };
 use market::{network::UNKNOWN, watch::Keys as _};
+use serde::Serialize;
 use settings::WatcherSettings;
 use sql::{Database, One};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -75,16 +79,16 @@ async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
     Ok(Response::json(tick(env, request.url()?.query() == Some("reads")).await?))
 }
 
-/// Formats a tick's report and its usage counters as JSON.
-fn told(report: &Report, usage: &Usage) -> String {
-    let mut told = serde_json::json!(report);
-    if let Some(told) = told.as_object_mut() {
-        let costs: serde_json::Map<_, _> =
-            serde_json::from_str(&format!("{{{}}}", usage.members())).unwrap_or_default();
-        told.extend(costs);
-        told.extend(usage.reads().map(|reads| ("reads".into(), serde_json::json!(reads))));
-    }
-    told.to_string()
+/// The report of a tick with its usage counters.
+#[derive(Serialize)]
+struct TickAnswer<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    #[serde(flatten)]
+    costs: Costs,
+    /// The number of rows that each SQL statement read, if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reads: Option<BTreeMap<String, u64>>,
 }
 
 /// Runs a tick and writes its log line. With `reads`, the report lists the rows that each SQL statement read.
@@ -104,11 +108,12 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     }
     match ticked {
         Ok(Ticked { report, .. }) => {
-            line.note_object(&serde_json::json!(report).to_string());
+            line.note_fields(&report);
             if !report.alarms.is_empty() {
                 line.alarm();
             }
-            Ok(self::told(&report, &usage))
+            let answer = TickAnswer { report: &report, costs: usage.costs(), reads: usage.reads() };
+            Ok(serde_json::json!(answer).to_string())
         }
         Err(fault) => {
             line.cause(&fault);
@@ -149,7 +154,7 @@ async fn send_events(env: &Env, settings: &WatcherSettings, usage: &Usage, line:
         Err(error) => return edge::log::fault(&error),
     };
     let database = D1::new(env, "DB", usage.clone());
-    let on_local_ledger = settings.lead == Lead::LocalLedger;
+    let on_local_ledger = settings.lead == ClockLead::LocalLedger;
     let sender = webhooks::Sender { database: &database, keys: &keys, on_local_ledger, usage };
     match sender.send().await {
         Ok(sent) => {
@@ -200,8 +205,8 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
     let until = now.saturating_add(TICK_MS);
     let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone())
         .until(until)
-        .lasting(READING_MS)
-        .leading(settings.lead);
+        .with_long_answer_time(READING_MS)
+        .with_clock_lead(settings.lead);
     let database = D1::new(env, "DB", usage.clone());
     let contents = ContentStore::bound(env, D1::new(env, "DB", usage.clone()), usage.clone(), UNKNOWN.to_owned());
     let keys = PlatformKeys::new(settings::keys(env)?)?;

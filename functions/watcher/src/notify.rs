@@ -66,7 +66,7 @@ pub async fn notify(lookup: &Lookup<'_>, database: &D1, outcome: &TickOutcome, r
 /// Returns the alarms of a tick of which the operator should be notified.
 fn alarms(outcome: &TickOutcome, record: Option<&TickRecord>) -> Vec<Alarm> {
     let failures = record.map_or(u32::MAX, |record| record.failures);
-    let failed = outcome.failed.iter().filter(|failed| notice::is_lasting(failed, failures));
+    let failed = outcome.failed.iter().filter(|failed| notice::is_worth_notifying(failed, failures));
     let wallets = record.map(|record| low_wallets(&record.wallets)).unwrap_or_default();
     failed.cloned().chain(wallets).chain(outcome.alarms.iter().cloned()).collect()
 }

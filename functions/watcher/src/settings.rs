@@ -5,10 +5,10 @@ use std::{cell::RefCell, rc::Rc};
 use edge::{
     MAX_OUTSIDE_CALLS,
     keys::KeyStore,
-    settings::{self, Kept, Lookup, SettingError},
+    settings::{self, Cached, Lookup, SettingError},
 };
 use escrow::Deployment;
-use market::chain_state::Lead;
+use market::chain_state::ClockLead;
 use worker::Env;
 
 /// Maximum setting for the number of provider calls per tick: the paid plan's 1,000 subrequests, minus room for D1.
@@ -26,15 +26,15 @@ pub struct WatcherSettings {
     /// Maximum size of the database in bytes.
     pub database_bytes: u64,
     /// Maximum time by which the newest block may be ahead of the clock.
-    pub lead: Lead,
+    pub lead: ClockLead,
     pub arbiter_token: Option<String>,
     /// Whether the watcher answers HTTP requests, for development.
     pub answers: bool,
 }
 
 thread_local! {
-    static SETTINGS: Kept<WatcherSettings> = const { RefCell::new(None) };
-    static KEYS: Kept<KeyStore> = const { RefCell::new(None) };
+    static SETTINGS: Cached<WatcherSettings> = const { RefCell::new(None) };
+    static KEYS: Cached<KeyStore> = const { RefCell::new(None) };
 }
 
 impl WatcherSettings {

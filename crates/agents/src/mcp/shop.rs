@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use api_types::{Bought, BuyerAction, PurchaseRequest, SubmittedAction, Withdrawal};
+use api_types::{Bought, BuyerAction, Purchase, PurchaseRequest, SubmittedAction, Withdrawal};
 use cardano::{ContentHash, Lovelace, TxHash};
 use market::{
     account::Account,
@@ -45,9 +45,9 @@ pub trait Shop {
     /// continues if the client disconnects. Returns within 45 s, as pending if no block includes the payment by then.
     /// `agreed` is the price that the buyer agreed to, if the client said one.
     async fn buy(&self, id: &ListingId, mode: DeliveryMode, agreed: Option<Lovelace>) -> Result<Ordered, ShopError>;
-    /// Returns a page of the account's purchases, newest first, each with the listing's title and price. `after` is the
-    /// previous page's cursor.
-    async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError>;
+    /// Returns a page of the account's purchases, newest first, and the cursor of the next page if there is one. `after`
+    /// is the previous page's cursor.
+    async fn purchases(&self, after: Option<Cursor>) -> Result<(Vec<Purchase>, Option<Cursor>), ShopError>;
     /// Returns one purchase, with its content if the account owns it and `with_content` is set.
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<OwnPurchase, ShopError>;
     /// Returns the state of the service wallet.

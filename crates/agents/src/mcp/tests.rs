@@ -190,13 +190,13 @@ impl Shop for Stall {
         };
         Ok(Ordered { listing, outcome })
     }
-    async fn purchases(&self, _: Option<Cursor>) -> Result<Page, ShopError> {
-        Ok(Page { json: json!([purchase()]).to_string(), ..Page::default() })
+    async fn purchases(&self, _: Option<Cursor>) -> Result<(Vec<Purchase>, Option<Cursor>), ShopError> {
+        Ok((vec![purchase()], None))
     }
     async fn status(&self, _: &TxHash, with_content: bool) -> Result<OwnPurchase, ShopError> {
         self.refuse()?;
         let content = if with_content { self.content.clone() } else { None };
-        Ok(OwnPurchase { shown: Some(json!(purchase()).to_string()), content_hash: self.listed(), content })
+        Ok(OwnPurchase { purchase: Some(purchase()), content_hash: self.listed(), content })
     }
     async fn wallet(&self) -> Result<WalletState, ShopError> {
         Ok(WalletState { balance: Lovelace::from_ada(12), spent_today: Lovelace::ZERO })

@@ -4,7 +4,7 @@
 //! `tools.json` and `open-tools.json` are generated from these declarations and served unchanged.
 
 use api_types::{
-    Purchase, PurchaseStatus as Status,
+    PurchaseStatus as Status,
     mcp::{
         ActOnPurchase, ActedOnPurchase, ApprovalAsked, BuyListing, ContentPage, Delivery, FoundListings, GetListing,
         GetPurchaseStatus, Links, ListingSummary, Matched, MyPurchases, NoArguments, OwnPurchases, PurchaseStatus,
@@ -208,8 +208,8 @@ fn not_bought(shop: &impl Shop, error: &ShopError) -> String {
 async fn purchases(shop: &impl Shop, MyPurchases { cursor }: MyPurchases) -> Result<OwnPurchases, String> {
     let after = cursor.map(|cursor| cursor.parse()).transpose();
     let after = after.map_err(|()| "cursor: must be the nextCursor of an earlier result of my_purchases.")?;
-    let page = shop.purchases(after).await?;
-    Ok(OwnPurchases { purchases: parsed(&page.json)?, next_cursor: page.next })
+    let (purchases, next) = shop.purchases(after).await?;
+    Ok(OwnPurchases { purchases, next_cursor: next.map(|next| next.to_string()) })
 }
 
 async fn status(
@@ -218,8 +218,7 @@ async fn status(
 ) -> Result<PurchaseStatus, String> {
     let tx: TxHash = tx.parse().map_err(|_| ShopError::NoPurchase)?;
     let state = shop.status(&tx, content_offset.is_some()).await?;
-    let purchase = state.shown.as_deref().map(parsed).transpose()?;
-    Ok(purchase_status(state, purchase, content_offset.unwrap_or_default(), links(&shop.shelf().origin(), &tx)))
+    Ok(purchase_status(state, content_offset.unwrap_or_default(), links(&shop.shelf().origin(), &tx)))
 }
 
 async fn wallet(shop: &impl Shop) -> Result<WalletView, String> {
@@ -328,10 +327,10 @@ fn purchased(Ordered { listing, outcome }: Ordered, origin: &str) -> Purchased {
     }
 }
 
-fn purchase_status(state: OwnPurchase, purchase: Option<Purchase>, offset: u32, links: Links) -> PurchaseStatus {
+fn purchase_status(state: OwnPurchase, offset: u32, links: Links) -> PurchaseStatus {
     let content_matches = state.content.as_deref().map(|content| matches(content, &state.content_hash));
     let content = state.content.as_deref().map(|content| content_page(content, offset));
-    let next = match &purchase {
+    let next = match &state.purchase {
         None => "The transaction waits for its block: call again in half a minute.".to_owned(),
         Some(purchase) if content.is_some() || purchase.status == Status::Refunded => {
             happens_next(purchase.status).to_owned()
@@ -341,7 +340,7 @@ fn purchase_status(state: OwnPurchase, purchase: Option<Purchase>, offset: u32, 
         }
     };
     PurchaseStatus {
-        purchase,
+        purchase: state.purchase,
         content_hash: state.content_hash,
         content_matches,
         next: content_next(content_matches, content.as_ref()).unwrap_or(next),

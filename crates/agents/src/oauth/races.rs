@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use futures_lite::future::{self, block_on};
 use serde_json::{Value, json};
-use sql::{Database, statement};
+use sql::Database;
 
 use super::{
     ErrorCode,
@@ -14,7 +14,7 @@ use super::{
 
 fn live_grants(world: &World) -> String {
     let count = "SELECT CAST(count(*) AS TEXT) FROM oauth_grants WHERE generation > 0 AND revoked_at_ms IS NULL";
-    block_on(world.db.run(statement!(count))).unwrap().rows.concat()
+    block_on(world.db.fetch::<Vec<String>>(sql::read!(count))).unwrap().concat()
 }
 
 #[test]
@@ -54,8 +54,7 @@ fn fifty_registrations_of_one_client_make_one_row() {
     let world = World::new();
     let ids: HashSet<String> = (0..50).map(|_| world.register(&[CALLBACK])).collect();
     assert_eq!(ids.len(), 1);
-    let rows = block_on(world.db.run(statement!("SELECT CAST(count(*) AS TEXT) FROM oauth_clients"))).unwrap();
-    assert_eq!(rows.rows, ["1"]);
+    assert_eq!(number(&world, "SELECT CAST(count(*) AS TEXT) FROM oauth_clients"), 1);
 }
 
 #[test]
@@ -89,7 +88,7 @@ const DAYS_KEPT: u64 = 100;
 const DATABASE: u64 = 10_000_000_000;
 
 fn number(world: &World, sql: &'static str) -> u64 {
-    block_on(world.db.run(statement!(sql))).unwrap().rows.concat().parse().unwrap()
+    block_on(world.db.fetch::<Vec<String>>(sql::read!(sql))).unwrap().concat().parse().unwrap()
 }
 
 fn bytes(world: &World) -> u64 {
@@ -164,7 +163,7 @@ fn registrations_of_eight_networks_in_a_day_leave_room_in_the_database() {
 fn approved_but(world: &World, left: u32) {
     world.sign_in();
     let sql = "UPDATE granted_days SET grants = ?1";
-    block_on(world.db.run(statement!(sql, MAX_APPROVED_A_DAY - left))).unwrap();
+    block_on(world.db.execute::<()>(sql::write!(sql, MAX_APPROVED_A_DAY - left))).unwrap();
 }
 
 #[test]
@@ -199,7 +198,7 @@ fn claim_payments(world: &World) {
         "INSERT INTO payments (tx_id, listing_id, mode, payer, payer_key, amount_lovelace, creator_lovelace, header_digest, owner, \
            day) SELECT tx_id, 'lst_1', 'instant', wallet, printf('%056d', 1), 1000000, 0, '', purpose, 1 FROM outbox",
     ] {
-        block_on(world.db.run(statement!(sql))).unwrap();
+        block_on(world.db.execute::<()>(sql::write!(sql))).unwrap();
     }
 }
 
@@ -214,7 +213,7 @@ fn an_owner_who_bought_has_approvals_beyond_the_quota_of_their_network() {
     assert!(matches!(approve(), Err(ApprovalError::NoMoreToday { .. })), "what is only claimed may be in no block");
     let bought = "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, \
         creator_lovelace, status, bought_at_ms) SELECT tx_id, listing_id, mode, '', payer, payer_key, amount_lovelace, 0, 'settled', 1 FROM payments";
-    block_on(world.db.run(statement!(bought))).unwrap();
+    block_on(world.db.execute::<()>(sql::write!(bought))).unwrap();
     assert!((0..MAX_APPROVED_OF_OWN).all(|_| approve().is_ok()));
     assert!(matches!(approve(), Err(ApprovalError::NoMoreToday { .. })));
 }

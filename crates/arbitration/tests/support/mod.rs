@@ -23,7 +23,7 @@ use escrow::{
     plan::{ChainTime, Escrow, Planner, Step},
     result::result_hash,
 };
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 use x402_cardano::escrow::listing_input_hash;
 
 pub use ledger::{Ledger, Submit};
@@ -178,7 +178,8 @@ impl World {
 
     /// Returns the states of the arbiter's outbox entries, oldest first.
     pub fn states(&self) -> Vec<String> {
-        block(self.database.run(statement!("SELECT state FROM outbox ORDER BY created_at_ms, tx_id"))).unwrap().rows
+        block(self.database.fetch::<Vec<String>>(sql::read!("SELECT state FROM outbox ORDER BY created_at_ms, tx_id")))
+            .unwrap()
     }
 }
 

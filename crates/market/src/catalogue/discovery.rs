@@ -17,7 +17,7 @@ const WORD_WEIGHT: u32 = 1_000_000;
 
 /// A filter on listings by how they can be paid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Paid {
+pub enum PaymentFilter {
     /// All listings.
     #[default]
     Any,
@@ -74,7 +74,7 @@ struct Chosen<'a> {
     counted: Option<&'static str>,
 }
 
-impl Paid {
+impl PaymentFilter {
     const fn chosen(&self, with_escrow: bool) -> Chosen<'_> {
         let (condition, seller, counted) = match self {
             Self::Any if with_escrow => ("hidden_at_ms IS NULL AND ?1 IS NULL", None, Some("visible_listings")),
@@ -107,7 +107,7 @@ impl Chosen<'_> {
 /// Returns an error if the database query failed.
 pub async fn for_sale(
     db: &impl ReadDatabase,
-    paid: Paid,
+    paid: PaymentFilter,
     with_escrow: bool,
     (limit, offset): (u32, u32),
 ) -> Result<SalesPage, DatabaseError> {
@@ -125,7 +125,7 @@ pub async fn for_sale(
 
 /// Result of a search, best match first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct SearchResult {
     /// The matching listings on this page.
     pub listings: Vec<ForSale>,
     /// Whether more listings follow this page.
@@ -207,12 +207,12 @@ pub(super) struct Ranked<'a> {
 pub async fn search(
     db: &impl ReadDatabase,
     question: &Question,
-    paid: Paid,
+    paid: PaymentFilter,
     with_escrow: bool,
     (limit, offset): (u32, u32),
-) -> Result<Found, DatabaseError> {
+) -> Result<SearchResult, DatabaseError> {
     if question.is_empty() {
-        return Ok(Found { listings: vec![], more: false });
+        return Ok(SearchResult { listings: vec![], more: false });
     }
     let Chosen { condition, seller, .. } = paid.chosen(with_escrow);
     // The condition's `?1`.
@@ -224,7 +224,7 @@ pub async fn search(
     let mut listings: Vec<ForSale> = db.read(Read::new(sql, bound.0)).await?;
     let more = listings.len() > limit as usize;
     listings.truncate(limit as usize);
-    Ok(Found { listings, more })
+    Ok(SearchResult { listings, more })
 }
 
 /// Lists the ids of the newest listings with their creation date, one `id YYYY-MM-DD` per line.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use api_types::{Bought, Purchase};
+use api_types::Bought;
 use cardano::{
     ContentHash, Lovelace, TxHash,
     chain::{Chain, Tip, Utxo},
@@ -197,8 +197,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     async fn bought_before(&self, order: &Order<'_>, purchase: &TxHash) -> Result<Bought, BuyError> {
         let gone = || DatabaseError(format!("the purchase {purchase} is gone"));
         let owned = self.redeliver(order.terms, &order.account.keys()).await?.ok_or_else(gone)?;
-        let purchase = self.database.fetch(purchase::read(&owned.purchase)).await?.ok_or_else(gone)?;
-        Ok(Bought { purchase: parsed(&owned.purchase, &purchase)?, content: owned.content, already_owned: true })
+        let purchase = purchase::one(self.database, &owned.purchase).await?.ok_or_else(gone)?;
+        Ok(Bought { purchase, content: owned.content, already_owned: true })
     }
 
     /// Returns the purchase and its content, if the content may be released now.
@@ -212,13 +212,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let released = self.ensure_released(&payment.record)?;
         let content = self.hand_out(released, &order.terms.content_hash, tx, payment.content).await?;
         let gone = || DatabaseError(format!("the purchase {tx} is gone"));
-        let purchase = parsed(tx, &payment.purchase.ok_or_else(gone)?)?;
-        Ok(Bought { purchase, content, already_owned: false })
+        Ok(Bought { purchase: payment.purchase.ok_or_else(gone)?, content, already_owned: false })
     }
-}
-
-fn parsed(id: &TxHash, purchase: &str) -> Result<Purchase, DatabaseError> {
-    serde_json::from_str(purchase).map_err(|error| DatabaseError(format!("the purchase {id} cannot be read: {error}")))
 }
 
 impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> PaymentIntent<'_, '_, D, C, V, Z, K> {
@@ -275,7 +270,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         match new.claim(checkout.database, checkout.now).await? {
             Claim::New(entry) => Ok(Next::Submit(Box::new(entry), Box::new(known))),
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
-            Claim::Blocked(WalletBlocked::Any(Blocked::Known)) | Claim::InputsTaken => Ok(Next::Retry),
+            Claim::Blocked(WalletBlocked::Any(Blocked::Claimed)) | Claim::InputsTaken => Ok(Next::Retry),
             Claim::Blocked(WalletBlocked::Any(Blocked::ContentMissing)) => {
                 Err(content_missing(&order.terms.content_hash).into())
             }

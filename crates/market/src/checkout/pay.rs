@@ -22,7 +22,7 @@ use crate::{
     claim::{Blocked, Claim, NewPayment},
     contents::Contents,
     listing::DeliveryMode,
-    payment::{self, Known, PaymentRecord},
+    payment::{self, PaymentRecord, ResumedPayment},
     release::{Released, Unreleased},
 };
 
@@ -152,8 +152,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     ) -> Result<PaidContent, PayError> {
         let pay = PayRequest { terms, presented, proven, now: self.now };
         let id = presented.identifier.as_ref().map(|identifier| identifier.id.as_str());
-        if let Some(Known { mut record, payload }) =
-            self.database.fetch(payment::known(presented.tx(), &terms.id, id)).await?
+        if let Some(ResumedPayment { mut record, payload }) =
+            self.database.fetch(payment::resumed_by(presented.tx(), &terms.id, id)).await?
         {
             if let (Some(own), Some(known)) = (&presented.identifier, payload)
                 && own.payload != known
@@ -359,7 +359,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         blocked: Blocked,
     ) -> Result<Option<PaidContent>, PayError> {
         match blocked {
-            Blocked::Known => self.resume_equal(pay, &new.tx).await,
+            Blocked::Claimed => self.resume_equal(pay, &new.tx).await,
             Blocked::Owned { purchase } => self.already_owned(pay, new, &purchase).await,
             // This transaction has not been public, so its sender is the payer of the unconfirmed payment too.
             Blocked::Paying { tx } => self.already_paying(pay, new, &tx).await,

@@ -1,5 +1,6 @@
 //! Redelivery of content to its buyer, who proves ownership by a signature over the listing or by a session.
 
+use api_types::Purchase;
 use cardano::{ContentHash, KeyHash, TxHash, chain::Chain, evaluation::Evaluate};
 use outbox::{Sleep, Trust};
 use sql::{Database, DatabaseError};
@@ -27,8 +28,8 @@ pub struct Redelivered {
 /// A purchase as its owner reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnPurchase {
-    /// The purchase as the API's public JSON; `None` until a block includes its transaction.
-    pub shown: Option<String>,
+    /// The purchase; `None` until a block includes its transaction.
+    pub purchase: Option<Purchase>,
     /// Content hash of the listing.
     pub content_hash: ContentHash,
     /// The purchased content, if it was requested and a block includes the transaction. Always `None` after a refund.
@@ -81,7 +82,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         with_content: bool,
     ) -> Result<OwnPurchase, NotRead> {
         let reads = (payment::of_buyers(id, &account.keys()), purchase::read(id), catalogue::content_paid_by(id));
-        let (record, shown, hash) = self.database.batch(reads).await?;
+        let (record, purchase, hash) = self.database.batch(reads).await?;
         let mut record = record.ok_or(NotRead::Unknown)?;
         let missing = || DatabaseError(format!("{} has no content", record.listing_id));
         let content_hash: ContentHash = hash.ok_or_else(missing)?;
@@ -91,7 +92,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             (true, false) => None,
             (true, true) => Some(self.content_again(&mut record, &content_hash).await?),
         };
-        Ok(OwnPurchase { shown, content_hash, content })
+        Ok(OwnPurchase { purchase: purchase.map(Into::into), content_hash, content })
     }
 
     /// Returns content that was bought earlier, if it may be released now. Asks the chain only if the release lacks

@@ -5,6 +5,7 @@
 //! lock      submit ──> post the result ──> the result's block: the lock is in it, or below ──> confirmed
 //! ```
 
+use api_types::Purchase;
 use cardano::{
     ContentHash, TxHash,
     chain::{Chain, ChainError, Inclusion, Tip},
@@ -23,10 +24,10 @@ use sql::{Database, DatabaseError};
 use super::{Checkout, Unavailable};
 use crate::{
     catalogue::ListingTerms,
-    contents::{Contents, MOST_HELD},
+    contents::{Contents, MAX_HELD},
     escrow_steps::{IncludedTx, StepRecorder},
     payment::{self, PaymentRecord},
-    purchase,
+    purchase::{self, PurchaseRow},
     release::Unreleased,
     result_poster::{self, ResultPoster},
     transitions,
@@ -66,14 +67,14 @@ pub(super) enum PaymentOutcome {
 pub(super) struct IncludedPayment {
     /// The stored payment, with the numbers of newer blocks that this request has seen.
     pub record: PaymentRecord,
-    /// The payment's purchase, as the text of a JSON object.
-    pub purchase: Option<String>,
+    /// The payment's purchase.
+    pub purchase: Option<Purchase>,
     /// The content, if it was already read while waiting.
     pub content: Option<String>,
 }
 
 /// A payment and its purchase (the text of a JSON object) as stored.
-type StoredPayment = (Option<PaymentRecord>, Option<String>);
+type StoredPayment = (Option<PaymentRecord>, Option<PurchaseRow>);
 
 /// A lock and its result, while one request settles them.
 struct LockRun<'a> {
@@ -227,7 +228,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             None => self.read_bought(&terms.content_hash, &lock.tx).await?,
         };
         let result_hash = result_hash(&lock.tx, &content);
-        let content = Some(content).filter(|content| content.len() <= MOST_HELD);
+        let content = Some(content).filter(|content| content.len() <= MAX_HELD);
         let result = match start {
             Start::Submit | Start::Submitted => None,
             Start::Resume => self.database.fetch(result_poster::live_result(&lock.tx)).await?,
@@ -368,9 +369,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
 
 /// Builds the outcome of a payment whose inclusion was seen, from the stored data. If the watcher has recorded a
 /// rollback of the block meanwhile, the payment counts as pending.
-fn included(record: PaymentRecord, purchase: Option<String>, content: Option<String>) -> PaymentOutcome {
+fn included(record: PaymentRecord, purchase: Option<PurchaseRow>, content: Option<String>) -> PaymentOutcome {
     if !record.is_purchase() {
         return PaymentOutcome::Pending { submitted: record.entry.state == EntryState::Submitted };
     }
-    PaymentOutcome::Included(Box::new(IncludedPayment { record, purchase, content }))
+    PaymentOutcome::Included(Box::new(IncludedPayment { record, purchase: purchase.map(Into::into), content }))
 }

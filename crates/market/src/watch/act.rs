@@ -23,8 +23,8 @@ use sql::{Database, Write};
 use super::{
     ArbiterClient, Keys, Ledger,
     context::{MAX_UNSERVED, Tick},
-    due::{self, Owed},
-    plan::{Judged, Task},
+    due::{self, DuePayout},
+    plan::{DueAction, Task},
 };
 use crate::{
     contents::Contents,
@@ -64,8 +64,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 return Ok(());
             }
             let cases = task.cases();
-            let purchases: Vec<TxHash> = cases.iter().map(|judged| judged.due.purchase).collect();
-            let late: Vec<Write> = cases.iter().map(|judged| due::retry_later(&judged.due, self.view.clock)).collect();
+            let purchases: Vec<TxHash> = cases.iter().map(|action| action.due.purchase).collect();
+            let late: Vec<Write> = cases.iter().map(|action| due::retry_later(&action.due, self.view.clock)).collect();
             match self.perform(deployment, task, needs).await {
                 Ok(instead) => {
                     unserved = 0;
@@ -75,7 +75,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 Err(error @ (PortError::Chain(_) | PortError::Contents(_))) => {
                     self.report.note(&"an action", &error);
                     for purchase in purchases {
-                        self.unposted.entry(purchase).and_modify(|why| *why = error.to_string());
+                        self.late_results.entry(purchase).and_modify(|why| *why = error.to_string());
                     }
                     // The provider is at fault and not this task, so the next one would fail too.
                     if matches!(&error, PortError::Chain(error) if error.serves_nothing()) {
@@ -120,14 +120,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         deployment: &Deployment,
         task: Task,
         needs: Lovelace,
-    ) -> Result<Vec<Vec<Judged>>, PortError> {
-        if let Task::Ask(judged) = &task {
-            return self.ask(judged).await;
+    ) -> Result<Vec<Vec<DueAction>>, PortError> {
+        if let Task::Ask(action) = &task {
+            return self.ask(action).await;
         }
         let Some(key) = self.ports.keys.seller() else { return Ok(vec![]) };
         let mut wallet = self.take_wallet(key, needs).await?;
         let done = match task {
-            Task::Pay(owed) => self.pay_creator(&owed, key, &mut wallet).await.map(|()| vec![]),
+            Task::Pay(payout) => self.pay_creator(&payout, key, &mut wallet).await.map(|()| vec![]),
             Task::Act(cases) => self.act_together(deployment, cases, key, &mut wallet).await,
             Task::Split => self.split_outputs(key, &mut wallet).await.map(|()| vec![]),
             Task::Ask(_) => Ok(vec![]),
@@ -159,13 +159,13 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     /// Pays the creator's share of a sale that was won in a dispute.
     async fn pay_creator(
         &mut self,
-        owed: &Owed,
+        payout: &DuePayout,
         key: &SigningKey,
         platform: &mut PlatformWallet,
     ) -> Result<(), PortError> {
         // A payment is not evaluated before submission, so it may spend only outputs that the provider shows.
         platform.drop_unshown();
-        let purpose = format!("payout:{}", owed.purchase);
+        let purpose = format!("payout:{}", payout.purchase);
         let ended = self.ports.database.fetch(given_up_for(&purpose, self.ports.now)).await?;
         let inputs = match self.outbox().replacement(ended, &platform.snapshot, &platform.utxos, self.ports.now).await?
         {
@@ -180,8 +180,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
         };
         let plan = TxPlan {
-            outputs: vec![NewOutput::pay(owed.creator, owed.share)],
-            auxiliary_data: subject::auxiliary_data(&owed.purchase.to_string()),
+            outputs: vec![NewOutput::pay(payout.creator, payout.share)],
+            auxiliary_data: subject::auxiliary_data(&payout.purchase.to_string()),
             inputs,
             validity: Validity { from: None, until: self.view.tip.slot.saturating_add(VALID_SLOTS) },
             ..TxPlan::default()
@@ -189,29 +189,29 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let built = build(&plan, &platform.wallet(), &platform.parameters).and_then(|draft| draft.sign(&[key]));
         match built {
             Ok(built) => {
-                let guard = Some(Guard { blocked_by: NOT_OWED, facts: json!({ "purchase": owed.purchase }) });
-                let acts_on = vec![owed.purchase];
+                let guard = Some(Guard { blocked_by: NOT_OWED, facts: json!({ "purchase": payout.purchase }) });
+                let acts_on = vec![payout.purchase];
                 let new = NewEntry::built(Kind::Payout, purpose, platform.address, &built);
                 let new = NewEntry { acts_on, guard, ..new };
                 self.send(&new, &built.facts.change, platform).await?;
             }
             Err(error) => {
-                let message = format!("the seller of {} cannot be paid: {error}", owed.purchase);
+                let message = format!("the seller of {} cannot be paid: {error}", payout.purchase);
                 self.report.alarms.push(Alarm::new(AlarmName::SellerUnpaid, message));
             }
         }
         Ok(())
     }
 
-    async fn retry_later(&mut self, judged: &Judged, why: &dyn std::fmt::Display) -> Result<(), PortError> {
-        self.not_posted(&judged.due.purchase, why);
-        self.ports.database.execute(due::retry_later(&judged.due, self.view.clock)).await?;
+    async fn retry_later(&mut self, action: &DueAction, why: &dyn std::fmt::Display) -> Result<(), PortError> {
+        self.note_late_result(&action.due.purchase, why);
+        self.ports.database.execute(due::retry_later(&action.due, self.view.clock)).await?;
         Ok(())
     }
 
-    fn not_posted(&mut self, purchase: &TxHash, why: &dyn std::fmt::Display) {
+    fn note_late_result(&mut self, purchase: &TxHash, why: &dyn std::fmt::Display) {
         self.report.note(purchase, why);
-        self.unposted.entry(*purchase).and_modify(|known| *known = why.to_string());
+        self.late_results.entry(*purchase).and_modify(|known| *known = why.to_string());
     }
 
     /// Returns the platform's wallet, with outputs of at least this amount if it holds as much. The wallet is read once
@@ -265,10 +265,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
 impl Task {
     /// Returns the escrows on which the task acts.
-    fn cases(&self) -> &[Judged] {
+    fn cases(&self) -> &[DueAction] {
         match self {
             Self::Pay(_) | Self::Split => &[],
-            Self::Ask(judged) => std::slice::from_ref(judged),
+            Self::Ask(action) => std::slice::from_ref(action),
             Self::Act(cases) => cases,
         }
     }

@@ -48,7 +48,7 @@ struct Allowance {
 }
 
 /// Result of reading a transaction from the history of the contract's address.
-enum Read {
+enum HistoryEntry {
     /// Nothing to record, because the transaction does not concern this service or can never be decoded.
     Passed,
     /// The transaction concerns an escrow of this service.
@@ -115,21 +115,21 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         for (place, listed) in listed.into_iter().enumerate() {
             let is_new = place < page.len();
             let read = match ours.remove(&listed.tx) {
-                Some(None) => Read::Passed,
+                Some(None) => HistoryEntry::Passed,
                 Some(Some(entry)) => self.read_own(entry).await,
                 None => self.read_foreign(listed, &found, allowance).await,
             };
             match read {
-                Read::NoCalls if is_new => break,
-                Read::NoCalls => continue,
-                Read::NotNow if is_new => marks.push(note_unread(listed, self.ports.now)),
-                Read::NotNow => marks.push(note_retry(&listed.tx, self.ports.now)),
-                Read::Passed | Read::Found(_) if !is_new => {
+                HistoryEntry::NoCalls if is_new => break,
+                HistoryEntry::NoCalls => continue,
+                HistoryEntry::NotNow if is_new => marks.push(note_unread(listed, self.ports.now)),
+                HistoryEntry::NotNow => marks.push(note_retry(&listed.tx, self.ports.now)),
+                HistoryEntry::Passed | HistoryEntry::Found(_) if !is_new => {
                     marks.push(sql::write!("DELETE FROM chain_unread WHERE tx_id = ?1", listed.tx))
                 }
-                Read::Passed | Read::Found(_) => {}
+                HistoryEntry::Passed | HistoryEntry::Found(_) => {}
             }
-            if let Read::Found(one) = read {
+            if let HistoryEntry::Found(one) = read {
                 found.push(*one);
             }
             if is_new {
@@ -160,20 +160,20 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(entries.into_iter().map(unread).collect())
     }
 
-    async fn read_own(&mut self, mut entry: Entry) -> Read {
+    async fn read_own(&mut self, mut entry: Entry) -> HistoryEntry {
         let read = match entry.block.filter(|_| entry.state == EntryState::Included) {
             Some(block) => found_in(&entry, &block),
-            None if self.calls_left() == 0 => return Read::NoCalls,
+            None if self.calls_left() == 0 => return HistoryEntry::NoCalls,
             None => self.observe(&mut entry).await.map(|(_, found)| found),
         };
         match read {
-            Ok(Some(found)) => Read::Found(Box::new(found)),
+            Ok(Some(found)) => HistoryEntry::Found(Box::new(found)),
             // The history lists it, so a view that shows no block of it lags behind.
-            Ok(None) if entry.state != EntryState::Included => Read::NotNow,
-            Ok(None) => Read::Passed,
+            Ok(None) if entry.state != EntryState::Included => HistoryEntry::NotNow,
+            Ok(None) => HistoryEntry::Passed,
             Err(error) => {
                 self.report.note(&entry.tx, &error);
-                Read::NotNow
+                HistoryEntry::NotNow
             }
         }
     }
@@ -183,9 +183,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         listed: &AddressTransaction,
         before: &[IncludedTx],
         allowance: &mut Allowance,
-    ) -> Read {
+    ) -> HistoryEntry {
         if allowance.foreign == 0 || allowance.unserved >= MAX_UNSERVED || self.calls_left() < CALLS_PER_TRANSACTION {
-            return Read::NoCalls;
+            return HistoryEntry::NoCalls;
         }
         allowance.foreign = allowance.foreign.saturating_sub(1);
         let read = match self.ports.chain.transaction(&listed.tx).await {
@@ -194,10 +194,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 Err(error) => {
                     self.report.note(&listed.tx, &error);
                     self.report.skipped = self.report.skipped.saturating_add(1);
-                    return Read::Passed;
+                    return HistoryEntry::Passed;
                 }
             },
-            Ok(None) => Ok(Read::NotNow),
+            Ok(None) => Ok(HistoryEntry::NotNow),
             Err(error) => Err(error.into()),
         };
         let served = !matches!(
@@ -207,9 +207,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         allowance.unserved = if served { 0 } else { allowance.unserved.saturating_add(1) };
         let read = read.unwrap_or_else(|error| {
             self.report.note(&listed.tx, &error);
-            Read::NotNow
+            HistoryEntry::NotNow
         });
-        self.report.skipped = self.report.skipped.saturating_add(u32::from(matches!(read, Read::NotNow)));
+        self.report.skipped = self.report.skipped.saturating_add(u32::from(matches!(read, HistoryEntry::NotNow)));
         read
     }
 
@@ -220,7 +220,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         listed: &AddressTransaction,
         utxos: TransactionUtxos,
         before: &[IncludedTx],
-    ) -> Result<Read, PortError> {
+    ) -> Result<HistoryEntry, PortError> {
         let goes_on = |input: &TxRef| before.iter().any(|found| found.utxos.id == input.tx);
         if !utxos.spent.iter().any(goes_on) {
             let ours = sql::read!(
@@ -232,15 +232,17 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 if let (Some(deployment), Some(seller)) = (self.ports.deployment, &self.view.seller) {
                     self.report.alarms.extend(unknown_escrows(&utxos, deployment, seller));
                 }
-                return Ok(Read::Passed);
+                return Ok(HistoryEntry::Passed);
             }
         }
         Ok(match self.ports.chain.inclusion_of(&listed.tx).await? {
-            Some(block) if block.valid && knows(&self.view.tip, &block) => {
-                Read::Found(Box::new(IncludedTx { utxos, height: listed.place.height, time_ms: listed.time_ms }))
-            }
-            Some(block) if !block.valid => Read::Passed,
-            _ => Read::NotNow,
+            Some(block) if block.valid && knows(&self.view.tip, &block) => HistoryEntry::Found(Box::new(IncludedTx {
+                utxos,
+                height: listed.place.height,
+                time_ms: listed.time_ms,
+            })),
+            Some(block) if !block.valid => HistoryEntry::Passed,
+            _ => HistoryEntry::NotNow,
         })
     }
 }

@@ -40,7 +40,7 @@ pub(super) struct Tick<'a, D, C, K, S, A> {
     /// The platform's wallet; `None` until this run of the watcher has read it.
     pub wallet: Option<PlatformWallet>,
     /// Purchases whose result is missing although its deadline is near, each with the reason why no result was posted.
-    pub unposted: BTreeMap<TxHash, String>,
+    pub late_results: BTreeMap<TxHash, String>,
     pub report: Report,
 }
 

@@ -72,7 +72,7 @@ pub struct ServiceWallet {
 
 /// A creator who must be paid for a sale that was won in a dispute.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Owed {
+pub(super) struct DuePayout {
     pub purchase: TxHash,
     pub share: Lovelace,
     pub creator: Address,
@@ -129,8 +129,8 @@ pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
 ///
 /// A creator whose earlier payout may be in a block waits without delaying others. After a restore from a backup, no
 /// creator is returned until the payouts made since the backup are known.
-pub(super) fn owed() -> Read<Vec<Owed>> {
-    sql::read!(include_str!("owed.sql"))
+pub(super) fn payouts() -> Read<Vec<DuePayout>> {
+    sql::read!(include_str!("payouts.sql"))
 }
 
 /// Builds the statement that stores the result for an escrow, which is the hash of the delivered content. This hash

@@ -36,7 +36,7 @@ use cardano::{chain::Chain, evaluation::Evaluate, history::History, keys::Signin
 use escrow::Deployment;
 use serde::Serialize;
 
-use crate::{chain_state::Lead, escrow_steps::Recorded};
+use crate::{chain_state::ClockLead, escrow_steps::Recorded};
 pub use due::ServiceWallet;
 
 /// Maximum number of alarms, and of notes, per report.
@@ -130,7 +130,7 @@ pub struct Watch<'a, D, C, K, S, A> {
     /// Whether to act as seller: to post results and to collect.
     pub sells: bool,
     /// Allowed difference by which the newest block's time may be ahead of the wall clock.
-    pub lead: Lead,
+    pub lead: ClockLead,
     /// The wall clock, POSIX ms.
     pub now: Millis,
     pub calls_left: &'a dyn Fn() -> u32,

@@ -32,7 +32,7 @@ pub trait NumberStore {
 
 /// Number assigned to a run of the watcher, with notes about how it was determined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Begun {
+pub struct TickNumber {
     pub number: u64,
     /// Notes for the report: a restored database, or a store that did not answer.
     pub notes: Vec<String>,
@@ -49,11 +49,15 @@ const WRITE_EVERY: u64 = 2;
 ///
 /// # Errors
 /// Returns [`DatabaseError`] if the database is unavailable; the run must not continue then.
-pub async fn begin<D: Database, N: NumberStore>(database: &D, store: &N, now: Millis) -> Result<Begun, DatabaseError> {
+pub async fn begin<D: Database, N: NumberStore>(
+    database: &D,
+    store: &N,
+    now: Millis,
+) -> Result<TickNumber, DatabaseError> {
     // Read first: a tick that begins meanwhile may write a higher number.
     let stored = store.read().await;
     let One(number) = database.execute(next_number(now)).await?;
-    let mut begun = Begun { number, notes: vec![] };
+    let mut begun = TickNumber { number, notes: vec![] };
     match stored {
         Err(error) => begun.notes.push(format!("whether the database was restored is unknown: {error}")),
         Ok(Some(highest)) if highest >= number => {

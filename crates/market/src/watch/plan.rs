@@ -12,13 +12,13 @@ use super::{
     ArbiterClient, Keys, Ledger,
     context::{Tick, View},
     decide::{EscrowFacts, NextStep, decide},
-    due::{self, Due, Owed},
+    due::{self, Due, DuePayout},
 };
 use crate::{contents::Contents, port_error::PortError};
 
 /// Maximum number of escrows for which one run of the watcher plans an action. Its provider calls do not suffice for
 /// more.
-const MAX_JUDGED: usize = 96;
+const MAX_PLANNED: usize = 96;
 /// Maximum number of pages of due escrows that one run of the watcher reads.
 const MAX_PAGES: u32 = 8;
 /// Time in ms before the deadline for a result. If no result is posted by then, an alarm is raised.
@@ -39,15 +39,15 @@ pub(super) struct Plan {
 
 pub(super) enum Task {
     /// Pay a creator for a sale that was won in a dispute.
-    Pay(Owed),
+    Pay(DuePayout),
     /// Perform the same action on one or more escrows in one transaction.
-    Act(Vec<Judged>),
-    Ask(Box<Judged>),
+    Act(Vec<DueAction>),
+    Ask(Box<DueAction>),
     Split,
 }
 
 /// A due escrow with the action decided for it.
-pub(super) struct Judged {
+pub(super) struct DueAction {
     pub due: Due,
     pub datum: Datum,
     pub step: NextStep,
@@ -56,9 +56,9 @@ pub(super) struct Judged {
 }
 
 /// Next action on an escrow, with the result (hash of the delivered content) if the decision needed it.
-type Judgement = (NextStep, Option<ContentHash>);
+type DecidedStep = (NextStep, Option<ContentHash>);
 
-impl Judged {
+impl DueAction {
     /// Returns whether an action may share a transaction with others. Only the seller's actions that have not failed
     /// before may.
     ///
@@ -89,45 +89,45 @@ impl Judged {
 /// Groups actions into tasks and orders the tasks by their first escrows. Actions that buyers cannot forestall come
 /// first, because they would fail if they spent the change of an action that a buyer forestalls. The arbiter is asked
 /// last.
-fn tasks(owed: Vec<Owed>, judged: Vec<Judged>, clock: Millis) -> VecDeque<Task> {
-    let (mut jobs, mut asked): (Vec<Vec<Judged>>, _) = (vec![], vec![]);
-    for judged in judged {
-        if judged.step == NextStep::AskArbiter {
-            asked.push(Task::Ask(Box::new(judged)));
+fn tasks(payouts: Vec<DuePayout>, actions: Vec<DueAction>, clock: Millis) -> VecDeque<Task> {
+    let (mut jobs, mut asked): (Vec<Vec<DueAction>>, _) = (vec![], vec![]);
+    for action in actions {
+        if action.step == NextStep::AskArbiter {
+            asked.push(Task::Ask(Box::new(action)));
             continue;
         }
-        let alike = |job: &&mut Vec<Judged>| {
-            job.len() < MAX_TOGETHER && job.first().is_some_and(|first| first.batches_with(&judged, clock))
+        let alike = |job: &&mut Vec<DueAction>| {
+            job.len() < MAX_TOGETHER && job.first().is_some_and(|first| first.batches_with(&action, clock))
         };
         match jobs.iter_mut().find(alike) {
-            Some(job) => job.push(judged),
-            None => jobs.push(vec![judged]),
+            Some(job) => job.push(action),
+            None => jobs.push(vec![action]),
         }
     }
-    jobs.sort_by_key(|job| !job.first().is_some_and(Judged::is_safe_result));
-    let paid = owed.into_iter().map(Task::Pay);
+    jobs.sort_by_key(|job| !job.first().is_some_and(DueAction::is_safe_result));
+    let paid = payouts.into_iter().map(Task::Pay);
     paid.chain(jobs.into_iter().map(Task::Act)).chain(asked).chain([Task::Split]).collect()
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// Reads due escrows and plans their actions.
     pub(super) async fn plan(&mut self) -> Result<Plan, PortError> {
-        let reads = (due::due(self.view.clock, 0), due::owed());
-        let (due, owed) = self.ports.database.batch(reads).await?;
-        let (judged, waiting) = self.judge_all(due).await?;
-        let needs = owed.iter().map(|owed| owed.share).chain([FEES]).sum();
-        if self.ports.keys.seller().is_none() && !(judged.is_empty() && owed.is_empty()) {
+        let reads = (due::due(self.view.clock, 0), due::payouts());
+        let (due, payouts) = self.ports.database.batch(reads).await?;
+        let (actions, waiting) = self.decide_all(due).await?;
+        let needs = payouts.iter().map(|payout| payout.share).chain([FEES]).sum();
+        if self.ports.keys.seller().is_none() && !(actions.is_empty() && payouts.is_empty()) {
             let message = "SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid";
             self.report.alarms.push(Alarm::new(AlarmName::SellerSecretMissing, message));
         }
-        Ok(Plan { tasks: tasks(owed, judged, self.view.clock), needs, waiting })
+        Ok(Plan { tasks: tasks(payouts, actions, self.view.clock), needs, waiting })
     }
 
     /// Decides on actions for due escrows page by page, until there is enough to do. Idle escrows are postponed. Those
     /// of them that may have been spent meanwhile are returned.
-    async fn judge_all(&mut self, mut due: Vec<Due>) -> Result<(Vec<Judged>, Vec<(Due, Millis)>), PortError> {
-        let (mut judged, mut waiting) = (vec![], vec![]);
-        let most = MAX_JUDGED.min(usize::try_from(self.calls_left().saturating_mul(3) / 5).unwrap_or(0));
+    async fn decide_all(&mut self, mut due: Vec<Due>) -> Result<(Vec<DueAction>, Vec<(Due, Millis)>), PortError> {
+        let (mut actions, mut waiting) = (vec![], vec![]);
+        let most = MAX_PLANNED.min(usize::try_from(self.calls_left().saturating_mul(3) / 5).unwrap_or(0));
         // Reading a content from a bucket is a call too. Half of the calls are reserved for actions.
         let kept = self.calls_left().div_ceil(2);
         for _ in 0..MAX_PAGES {
@@ -135,24 +135,24 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             let (mut later, mut writes): (Vec<_>, Vec<Write>) = (vec![], vec![]);
             for due in std::mem::take(&mut due) {
                 if due.datum().is_ok_and(|datum| is_pressing(datum, &self.view)) {
-                    self.unposted.insert(due.purchase, "the tick did not come to it".into());
+                    self.late_results.insert(due.purchase, "the tick did not come to it".into());
                 }
-                if judged.len() >= most {
+                if actions.len() >= most {
                     continue;
                 }
-                let verdict = self.judge(&due, self.calls_left() > kept).await;
-                if let (None, Ok(Some((_, Some(delivered))))) = (due.delivered, &verdict) {
+                let decided = self.decide(&due, self.calls_left() > kept).await;
+                if let (None, Ok(Some((_, Some(delivered))))) = (due.delivered, &decided) {
                     writes.push(due::keep_delivered(&due.purchase, delivered));
                 }
-                match (verdict, due.datum().cloned()) {
+                match (decided, due.datum().cloned()) {
                     (Ok(None), _) => {}
                     (Ok(Some((NextStep::Wait(until), _))), Ok(datum)) => {
-                        self.unposted.remove(&due.purchase);
+                        self.late_results.remove(&due.purchase);
                         let until = due::next_check(until, &datum.deadlines, self.view.clock);
                         let to = if due.may_be_gone(self.view.read_to) { &mut waiting } else { &mut later };
                         to.push((due, until));
                     }
-                    (Ok(Some((step, result))), Ok(datum)) => judged.push(Judged { due, datum, step, result }),
+                    (Ok(Some((step, result))), Ok(datum)) => actions.push(DueAction { due, datum, step, result }),
                     (Err(error), _) => {
                         self.report.note(&due.purchase, &error);
                         writes.push(due::retry_later(&due, self.view.clock));
@@ -162,18 +162,18 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
             writes.extend((!later.is_empty()).then(|| due::check_later(&later)));
             self.write(writes).await?;
-            if !full || judged.len() >= most {
+            if !full || actions.len() >= most {
                 break;
             }
-            let except = judged.len().saturating_add(waiting.len());
+            let except = actions.len().saturating_add(waiting.len());
             due = self.ports.database.fetch(due::due(self.view.clock, except)).await?;
         }
-        Ok((judged, waiting))
+        Ok((actions, waiting))
     }
 
     /// Decides what to do with a due escrow. If `reads` is `false`, the content is not read; returns `None` if the
     /// decision depends on it.
-    pub(super) async fn judge(&mut self, due: &Due, reads: bool) -> Result<Option<Judgement>, PortError> {
+    pub(super) async fn decide(&mut self, due: &Due, reads: bool) -> Result<Option<DecidedStep>, PortError> {
         let datum = due.datum()?;
         let wallet = due.service_wallet.as_ref().filter(|wallet| datum.buyer.key_address() == Some(wallet.address));
         let facts = EscrowFacts {

@@ -39,7 +39,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D
             view,
             chain: BTreeMap::new(),
             wallet: None,
-            unposted: BTreeMap::new(),
+            late_results: BTreeMap::new(),
             report: Report::default(),
         };
         if let Some(stored) = tick.sync(stored).await? {
@@ -49,8 +49,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D
             }
         }
         let alarms = self.alarms(clock).await?;
-        let Tick { mut report, unposted, .. } = tick;
-        for (purchase, why) in unposted {
+        let Tick { mut report, late_results, .. } = tick;
+        for (purchase, why) in late_results {
             let message = format!("no result of {purchase} is posted yet, and its deadline is near: {why}");
             report.alarms.push(Alarm::new(AlarmName::ResultLate, message));
         }

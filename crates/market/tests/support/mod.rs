@@ -31,7 +31,7 @@ use market::{
 };
 use outbox::{Decision, Entry, Provenance};
 use serde_json::json;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 
 pub const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 /// Noon of a UTC day.
@@ -276,13 +276,17 @@ pub fn out_of_step(db: &Sqlite) -> String {
     one(db, &format!("SELECT coalesce(group_concat(what, ', '), '') FROM ({SQL})"))
 }
 
-/// Returns the only text of a query.
+/// Returns the first text of a query, or of the RETURNING clause of a change that no program makes.
 pub fn one(db: &Sqlite, sql: &str) -> String {
-    block(db.run(statement!(sql.to_owned()))).unwrap().rows.into_iter().next().unwrap_or_default()
+    let texts: Vec<Option<String>> = match sql.contains(" RETURNING ") {
+        true => block(db.execute(sql::write!(sql.to_owned()))).unwrap(),
+        false => block(db.fetch(sql::read!(sql.to_owned()))).unwrap(),
+    };
+    texts.into_iter().next().flatten().unwrap_or_default()
 }
 
 pub fn spent_today(db: &Sqlite, number: u8, now: u64) -> u64 {
-    block(account::view(db, &token(number), now)).unwrap().unwrap().spent_today.get()
+    block(account::view(db, &token(number), Lovelace::ZERO, now)).unwrap().unwrap().limits.spent_today_lovelace.get()
 }
 
 /// A new escrow, whose reference signature contains its lock's number.

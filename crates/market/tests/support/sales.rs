@@ -19,7 +19,7 @@ use escrow::{
 };
 use market::{
     ListingId, PortError,
-    chain_state::Lead,
+    chain_state::ClockLead,
     claim::{Claim, NewPayment, WalletBlocked},
     contents::InDatabase,
     listing::DeliveryMode,
@@ -27,7 +27,7 @@ use market::{
     watch::{ArbiterClient, Keys, Report, ServiceWallet, Watch},
 };
 use outbox::{Decision, Entry, Provenance};
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 
 use super::{
     SELLER, block, deployment, entry, fresh_escrow,
@@ -82,7 +82,7 @@ fn written((claim, built): (Claim<WalletBlocked>, BuiltTx)) -> (TxHash, Vec<u8>)
 
 /// Changes the database in a way that no program does.
 pub fn run(sales: &Sales, sql: &str) {
-    block(sales.db.run(statement!(sql.to_owned()))).unwrap();
+    block(sales.db.execute::<()>(sql::write!(sql.to_owned()))).unwrap();
 }
 
 impl Sales {
@@ -326,7 +326,7 @@ impl Sales {
             arbiter: &self.platform,
             deployment: Some(&self.deployment),
             sells: true,
-            lead: Lead::Bounded,
+            lead: ClockLead::Bounded,
             now,
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };

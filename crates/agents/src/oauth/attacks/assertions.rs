@@ -71,8 +71,8 @@ fn assertions_store_no_row_for_an_expired_code_and_few_for_a_live_grant() {
     const REQUESTS: usize = 150;
     let keyed = Keyed::new(ClientKey::es256());
     let rows = || {
-        let counted = keyed.world.db.run(statement!("SELECT CAST(count(*) AS TEXT) FROM oauth_assertions"));
-        block_on(counted).unwrap().first().unwrap().parse::<usize>().unwrap()
+        let counted = keyed.world.db.fetch::<One<usize>>(sql::read!("SELECT count(*) FROM oauth_assertions"));
+        block_on(counted).unwrap().0
     };
     let assertion = || keyed.assertion(&keyed.header(), &keyed.claims());
 

@@ -32,7 +32,7 @@ fn a_second_approval_with_other_limits_changes_no_limit() {
     body["dailyBudgetAda"] = json!(500);
     assert!(world.grant(&world.check(&body).unwrap()).is_err());
     let limits = "SELECT CAST(max_per_payment AS TEXT) FROM accounts";
-    assert_eq!(block_on(world.db.run(statement!(limits))).unwrap().rows, ["10000000"]);
+    assert_eq!(block_on(world.db.fetch::<Vec<String>>(sql::read!(limits))).unwrap(), ["10000000"]);
 }
 
 /// Connects an agent with these changes to the consent form, and returns the account's limits as a JSON array.
@@ -41,7 +41,7 @@ fn limits_after(world: &World, client: &str, changes: Value, columns: &str) -> S
     body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
     world.grant(&world.check(&body).unwrap()).unwrap();
     let limits = format!("SELECT json_array({columns}) FROM accounts");
-    block_on(world.db.run(statement!(limits))).unwrap().rows[0].clone()
+    block_on(world.db.fetch::<Vec<String>>(sql::read!(limits))).unwrap()[0].clone()
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn connecting_again_changes_the_rules_for_agents_only_where_the_owner_set_them()
     assert_eq!(connect(json!({ "keepLimits": true, "protectedOnly": true, "minReputation": 80 })), "[1,80,0]");
     assert_eq!(connect(json!({ "protectedOnly": null, "minReputation": null })), "[1,80,0]");
     assert_eq!(connect(json!({ "minReputation": 0 })), "[1,0,0]");
-    block_on(world.db.run(statement!("UPDATE accounts SET agents_paused = 1"))).unwrap();
+    block_on(world.db.execute::<()>(sql::write!("UPDATE accounts SET agents_paused = 1"))).unwrap();
     assert_eq!(connect(json!({})), "[1,0,1]", "a new agent does not end a pause");
     for (field, wrong) in [("minReputation", json!(101)), ("minReputation", json!(-1)), ("protectedOnly", json!("yes"))]
     {
@@ -243,7 +243,7 @@ fn the_demo_wallets_limits_cannot_be_changed() {
     let body = json!({ "request": request, "mode": "demo", "maxPerPaymentAda": 100, "dailyBudgetAda": 500 });
     world.grant(&world.check(&body).unwrap()).unwrap();
     let limits = "SELECT json_array(owner, max_per_payment, daily_budget) FROM accounts";
-    let limits = block_on(world.db.run(statement!(limits))).unwrap().rows;
+    let limits = block_on(world.db.fetch::<Vec<String>>(sql::read!(limits))).unwrap();
     assert_eq!(limits, [r#"["demo",10000000,30000000]"#]);
 }
 
@@ -292,7 +292,7 @@ fn an_approval_deletes_only_a_few_expired_requests_of_strangers() {
             WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n <= ?1) \
             SELECT printf('%032x', n), printf('%032x', n), owner, client_id, client_name, redirect_uri, resource, scope, \
               code_challenge, client_auth, created_at_ms, created_at_ms, created_at_ms FROM n, (SELECT * FROM oauth_grants)";
-        block_on(world.db.run(statement!(unused, left))).unwrap();
+        block_on(world.db.execute::<()>(sql::write!(unused, left))).unwrap();
         world.wait(25 * 60 * 60 * 1_000);
         let before = world.db.steps();
         let client = world.register(&["https://other.example.com/"]);

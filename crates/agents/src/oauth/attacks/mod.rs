@@ -11,7 +11,7 @@ mod tokens;
 
 use futures_lite::future::block_on;
 use serde_json::{Value, json};
-use sql::{Database, statement};
+use sql::{Database, One, Write};
 
 use api_types::Tokens;
 

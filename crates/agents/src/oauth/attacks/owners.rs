@@ -26,12 +26,13 @@ fn a_revoked_agent_is_refused_at_once() {
 
 pub fn session(world: &World, owner: &str) -> market::account::Token {
     let token = market::account::Token::new([owner.len() as u8; 32]);
-    let account = statement!(
+    let account: Write = sql::write!(
         "INSERT INTO accounts (owner, wallet_address, wallet_key, key_version, max_per_payment, daily_budget, created_at_ms) \
                VALUES (?1, ?1, printf('%056d', 0), 1, 10000000, 30000000, 0) ON CONFLICT DO NOTHING",
         owner
     );
-    let session = statement!("INSERT INTO sessions VALUES (?1, ?2, ?3)", token.hash(), owner, world.now() + 1_000);
+    let session: Write =
+        sql::write!("INSERT INTO sessions VALUES (?1, ?2, ?3)", token.hash(), owner, world.now() + 1_000);
     block_on(world.db.batch(vec![account, session])).unwrap();
     token
 }

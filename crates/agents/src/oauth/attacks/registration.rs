@@ -16,10 +16,8 @@ fn registering_again_gives_the_same_client_and_keeps_earlier_registrations() {
 #[test]
 fn a_repeated_registration_counts_for_the_quota_when_it_extends_the_retention() {
     let world = World::new();
-    let taken = || {
-        let sum = statement!("SELECT CAST(sum(bytes) AS TEXT) FROM registered_days");
-        block_on(world.db.run(sum)).unwrap().first_json::<u64>().unwrap().unwrap()
-    };
+    let taken =
+        || block_on(world.db.fetch::<One<u64>>(sql::read!("SELECT sum(bytes) FROM registered_days"))).unwrap().0;
     let first = world.register(&[CALLBACK]);
     let once = taken();
     (0..50).for_each(|_| assert_eq!(world.register(&[CALLBACK]), first));

@@ -17,7 +17,7 @@ fn a_token_for_another_resource_opens_nothing_here() {
     let world = World::new();
     let (_, tokens) = world.sign_in();
     let grants = "UPDATE oauth_grants SET resource = 'https://elsewhere.example.com/mcp'";
-    block_on(world.db.run(statement!(grants))).unwrap();
+    block_on(world.db.execute::<()>(sql::write!(grants))).unwrap();
     assert!(world.caller(&tokens.access_token).is_none());
 }
 
@@ -49,8 +49,8 @@ fn a_malformed_token_is_refused() {
 fn no_value_in_the_database_works_as_a_token() {
     let world = World::new();
     let (client, tokens) = world.sign_in();
-    let dump = "SELECT json_group_array(json_array(id, request, owner, client_id, code_challenge)) FROM oauth_grants";
-    let dump = block_on(world.db.run(statement!(dump))).unwrap().rows.concat();
+    let dump = "SELECT concat_ws(' ', id, request, owner, client_id, code_challenge) FROM oauth_grants";
+    let dump = block_on(world.db.fetch::<Vec<String>>(sql::read!(dump))).unwrap().concat();
     assert!(dump.contains(&client));
     for secret in [&tokens.access_token, &tokens.refresh_token] {
         assert!(!dump.contains(secret.as_str()));

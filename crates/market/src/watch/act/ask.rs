@@ -14,7 +14,7 @@ use crate::{
         context::Tick,
         decide::NextStep,
         due::{self, Due},
-        plan::Judged,
+        plan::DueAction,
     },
 };
 
@@ -26,12 +26,12 @@ const MAX_REASON: usize = 500;
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// Asks the arbiter to decide a dispute. If the dispute is already settled, returns the escrow's next tasks
     /// instead. An arbiter that found no proof is asked again only after the time for evidence has ended.
-    pub(super) async fn ask(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, PortError> {
-        let due = &judged.due;
+    pub(super) async fn ask(&mut self, action: &DueAction) -> Result<Vec<Vec<DueAction>>, PortError> {
+        let due = &action.due;
         let purchase = due.purchase;
         if due.may_be_gone(self.view.read_to) {
             match self.follow(&due.utxo).await {
-                Ok(Spending::SpentBy(_)) => return self.next_of(judged).await,
+                Ok(Spending::SpentBy(_)) => return self.next_of(action).await,
                 Ok(Spending::Unspent | Spending::Unknown) => {}
                 Err(error @ (PortError::Database(_) | PortError::Chain(ChainError::BudgetExhausted))) => {
                     return Err(error);
@@ -51,7 +51,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Ok(answer) => {
                 self.report.acted.push(format!("asked the arbiter about {purchase}: {}", answer.status()));
                 let again = self.view.clock.saturating_add(ASK_AGAIN_MS);
-                let over = judged.datum.deadlines.external_dispute_unlock.saturating_add(EVIDENCE_GRACE_MS);
+                let over = action.datum.deadlines.external_dispute_unlock.saturating_add(EVIDENCE_GRACE_MS);
                 let undecided = matches!(answer, ResolveResult::NoVerdict { .. });
                 statements.push(due::check_later(&[(due.clone(), if undecided { again.max(over) } else { again })]));
                 statements.extend(decided(&purchase, &answer));
@@ -66,13 +66,13 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// Returns the next tasks of an escrow whose state has changed.
-    async fn next_of(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, PortError> {
+    async fn next_of(&mut self, action: &DueAction) -> Result<Vec<Vec<DueAction>>, PortError> {
         let due: Vec<Due> = self.ports.database.fetch(due::due(self.view.clock, 0)).await?;
-        let Some(due) = due.into_iter().find(|due| due.purchase == judged.due.purchase) else { return Ok(vec![]) };
-        let Some((step, result)) = self.judge(&due, true).await? else { return Ok(vec![]) };
+        let Some(due) = due.into_iter().find(|due| due.purchase == action.due.purchase) else { return Ok(vec![]) };
+        let Some((step, result)) = self.decide(&due, true).await? else { return Ok(vec![]) };
         let datum = due.datum()?.clone();
         let acts = !matches!(step, NextStep::Wait(_) | NextStep::AskArbiter);
-        Ok(acts.then(|| vec![Judged { due, datum, step, result }]).into_iter().collect())
+        Ok(acts.then(|| vec![DueAction { due, datum, step, result }]).into_iter().collect())
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
     platform::PlatformWallet,
     port_error::PortError,
     result_poster::purpose,
-    watch::{ArbiterClient, Keys, Ledger, context::Tick, decide::NextStep, due, plan::Judged},
+    watch::{ArbiterClient, Keys, Ledger, context::Tick, decide::NextStep, due, plan::DueAction},
 };
 
 /// Delay in ms before a result is retried if the platform's wallet has too few free outputs.
@@ -33,7 +33,7 @@ const FUNDS_MS: Millis = 10_000;
 
 /// An escrow, with the planned transaction of its action.
 struct Planned {
-    judged: Judged,
+    action: DueAction,
     escrow: Escrow,
     plan: TxPlan,
 }
@@ -44,17 +44,17 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     pub(super) async fn act_together(
         &mut self,
         deployment: &Deployment,
-        cases: Vec<Judged>,
+        cases: Vec<DueAction>,
         key: &SigningKey,
         platform: &mut PlatformWallet,
-    ) -> Result<Vec<Vec<Judged>>, PortError> {
+    ) -> Result<Vec<Vec<DueAction>>, PortError> {
         let planned = self.plan_all(deployment, cases, platform).await?;
         let Some(first) = planned.first() else { return Ok(vec![]) };
-        let Some((kind, _)) = step(&first.judged) else { return Ok(vec![]) };
+        let Some((kind, _)) = step(&first.action) else { return Ok(vec![]) };
         let purpose = purpose(&first.escrow.utxo.reference);
         let refused = match self.built(deployment, &planned, key, platform).await {
             Ok(built) => {
-                let acts_on = planned.iter().map(|planned| planned.judged.due.purchase).collect();
+                let acts_on = planned.iter().map(|planned| planned.action.due.purchase).collect();
                 let new = NewEntry { acts_on, ..NewEntry::built(kind, purpose, platform.address, &built) };
                 let refused = self.send(&new, &built.facts.change, platform).await?;
                 refused.map(DraftError::Refused)
@@ -62,9 +62,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Err(DraftError::Chain(error)) => return Err(error.into()),
             Err(error) => Some(error),
         };
-        let mut cases: Vec<Judged> = planned.into_iter().map(|planned| planned.judged).collect();
+        let mut cases: Vec<DueAction> = planned.into_iter().map(|planned| planned.action).collect();
         let Some(error) = refused else {
-            self.unposted.retain(|purchase, _| !cases.iter().any(|judged| judged.due.purchase == *purchase));
+            self.late_results.retain(|purchase, _| !cases.iter().any(|action| action.due.purchase == *purchase));
             return Ok(vec![]);
         };
         if matches!(error, DraftError::Refused(_)) {
@@ -84,9 +84,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         if kind == Kind::Result && error.lacks_funds() {
             // The wallet's change usually comes with the next block, so the escrows are not postponed further.
             let soon = self.view.clock.saturating_add(FUNDS_MS);
-            let later: Vec<_> = cases.iter().map(|judged| (judged.due.clone(), soon)).collect();
+            let later: Vec<_> = cases.iter().map(|action| (action.due.clone(), soon)).collect();
             self.ports.database.execute(due::check_later(&later)).await?;
-            cases.iter().for_each(|judged| self.not_posted(&judged.due.purchase, &error));
+            cases.iter().for_each(|action| self.note_late_result(&action.due.purchase, &error));
             return Ok(vec![]);
         }
         if let [alone] = cases.as_slice() {
@@ -99,10 +99,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Returns whether a block includes another transaction that spent the escrow of a rejected action. If so, records
     /// that transaction as the escrow's next step.
-    async fn is_spent(&mut self, judged: &Judged) -> Result<bool, PortError> {
-        match self.follow(&judged.due.utxo).await {
+    async fn is_spent(&mut self, action: &DueAction) -> Result<bool, PortError> {
+        match self.follow(&action.due.utxo).await {
             Ok(Spending::SpentBy(_)) => {
-                self.unposted.remove(&judged.due.purchase);
+                self.late_results.remove(&action.due.purchase);
                 Ok(true)
             }
             Ok(Spending::Unspent | Spending::Unknown) => Ok(false),
@@ -110,7 +110,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Err(PortError::Chain(
                 why @ (ChainError::TooLong | ChainError::Unavailable(_) | ChainError::Malformed(_)),
             )) => {
-                self.report.note(&judged.due.purchase, &why);
+                self.report.note(&action.due.purchase, &why);
                 Ok(false)
             }
             Err(error) => Err(error),
@@ -120,24 +120,24 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     async fn plan_all(
         &mut self,
         deployment: &Deployment,
-        cases: Vec<Judged>,
+        cases: Vec<DueAction>,
         platform: &PlatformWallet,
     ) -> Result<Vec<Planned>, PortError> {
-        let made: Vec<_> = cases.iter().map(|judged| by_id(&judged.due.utxo.tx)).collect();
+        let made: Vec<_> = cases.iter().map(|action| by_id(&action.due.utxo.tx)).collect();
         let made = self.ports.database.batch(made).await?;
         let time = ChainTime { tip_slot: self.view.tip.slot, now: self.view.clock };
         let mut planned = Vec::new();
-        for (judged, made) in cases.into_iter().zip(made) {
-            let Some(escrow) = self.escrow(deployment, &judged, made).await? else {
-                self.retry_later(&judged, &"the provider does not know it").await?;
+        for (action, made) in cases.into_iter().zip(made) {
+            let Some(escrow) = self.escrow(deployment, &action, made).await? else {
+                self.retry_later(&action, &"the provider does not know it").await?;
                 continue;
             };
-            let Some((_, step)) = step(&judged) else { continue };
+            let Some((_, step)) = step(&action) else { continue };
             match escrow_tx::plan(planner(deployment, platform), &escrow, &step, time) {
-                Ok(plan) => planned.push(Planned { plan, judged, escrow }),
+                Ok(plan) => planned.push(Planned { plan, action, escrow }),
                 // The block is too old for the action; the next tick retries.
                 Err(PlanError::NotYet(_)) => {}
-                Err(error) => self.retry_later(&judged, &error).await?,
+                Err(error) => self.retry_later(&action, &error).await?,
             }
         }
         Ok(planned)
@@ -148,10 +148,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     async fn escrow(
         &self,
         deployment: &Deployment,
-        judged: &Judged,
+        action: &DueAction,
         made: Option<Entry>,
     ) -> Result<Option<Escrow>, PortError> {
-        let utxo = judged.due.utxo;
+        let utxo = action.due.utxo;
         let cbor = match made {
             Some(entry) if !entry.cbor.is_empty() => Some(entry.cbor),
             _ => self.ports.chain.transaction(&utxo.tx).await?,
@@ -168,7 +168,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         key: &SigningKey,
         platform: &mut PlatformWallet,
     ) -> Result<BuiltTx, DraftError> {
-        let wallet = planned.first().and_then(|planned| planned.judged.due.service_wallet.as_ref());
+        let wallet = planned.first().and_then(|planned| planned.action.due.service_wallet.as_ref());
         let buyer = wallet.and_then(|wallet| self.ports.keys.buyer(wallet));
         let signers: Vec<&SigningKey> = std::iter::once(key).chain(&buyer).collect();
         let build = async |platform: &PlatformWallet| {
@@ -192,10 +192,10 @@ const fn planner<'a>(deployment: &'a Deployment, platform: &'a PlatformWallet) -
     Planner { deployment, parameters: &platform.parameters, slots: &api_types::SLOTS }
 }
 
-fn step(judged: &Judged) -> Option<(Kind, Step)> {
-    let due = &judged.due;
-    match judged.step {
-        NextStep::PostResult => Some((Kind::Result, Step::SubmitResult(judged.result?))),
+fn step(action: &DueAction) -> Option<(Kind, Step)> {
+    let due = &action.due;
+    match action.step {
+        NextStep::PostResult => Some((Kind::Result, Step::SubmitResult(action.result?))),
         NextStep::Collect => {
             let payouts = Some((due.creator, due.share)).filter(|(_, share)| *share > Lovelace::ZERO);
             Some((Kind::Collect, Step::Withdraw { payouts: payouts.into_iter().collect() }))

@@ -34,12 +34,12 @@ pub(super) struct Shared<T> {
 
 /// Result of looking up a [`Shared`] answer in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look<T> {
-    Known(T),
+pub(super) enum Lookup<T> {
+    Fresh(T),
     /// Another request has just asked the provider, but the answer is not cached yet.
-    Asked,
+    Requested,
     /// The answer is not cached, so the caller must ask the provider.
-    Unknown,
+    Stale,
 }
 
 impl<T> Default for Shared<T> {
@@ -51,17 +51,17 @@ impl<T> Default for Shared<T> {
 impl<T: Clone> Shared<T> {
     /// Returns the answer if `is_current` accepts it and its time (POSIX ms). If not, and no other request has asked the
     /// provider, records that the caller does.
-    pub(super) fn look(&mut self, is_current: impl FnOnce(&T, Millis) -> bool, now: Millis) -> Look<T> {
+    pub(super) fn look(&mut self, is_current: impl FnOnce(&T, Millis) -> bool, now: Millis) -> Lookup<T> {
         if let Some((value, at)) = &self.value
             && is_current(value, *at)
         {
-            return Look::Known(value.clone());
+            return Lookup::Fresh(value.clone());
         }
         if self.asked.is_some_and(|asked| now.saturating_sub(asked) < ASKED_MS) {
-            return Look::Asked;
+            return Lookup::Requested;
         }
         self.asked = Some(now);
-        Look::Unknown
+        Lookup::Stale
     }
 
     /// Stores the provider's answer; `None` if the call failed.
@@ -97,7 +97,7 @@ pub(super) struct AddressUtxos {
 
 /// Recent answers of a provider.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct ProviderCache {
     /// The newest block.
     pub(super) tip: Shared<Tip>,
     /// The transactions in the newest block.
@@ -112,7 +112,7 @@ pub(super) struct Known {
     refused: Option<(ChainError, Millis)>,
 }
 
-impl Known {
+impl ProviderCache {
     /// Updates whether the provider serves our project, from the status of its answer.
     pub(super) fn answered(&mut self, status: u16, now: Millis) {
         self.refused = refusal(status).map(|error| (error, now));
@@ -125,19 +125,19 @@ impl Known {
     }
 
     /// Caches the newest block and its epoch.
-    pub(super) fn saw(&mut self, tip: Tip, epoch: u64, now: Millis) {
+    pub(super) fn store_tip(&mut self, tip: Tip, epoch: u64, now: Millis) {
         self.tip.answered(Some(tip), now);
         self.epoch = self.epoch.max(epoch);
     }
 
     /// Stores protocol parameters that the provider returned, with their epoch.
-    pub(super) fn read(&mut self, parameters: ProtocolParameters, epoch: u64, now: Millis) {
+    pub(super) fn store_parameters(&mut self, parameters: ProtocolParameters, epoch: u64, now: Millis) {
         self.epoch = self.epoch.max(epoch);
         self.parameters = Some((parameters, epoch, now));
     }
 
     /// Returns the cached protocol parameters, or `None` if they are too old or from an earlier epoch than the newest
-    /// known.
+    /// cache.
     pub(super) fn parameters(&self, now: Millis) -> Option<ProtocolParameters> {
         let (parameters, epoch, at) = self.parameters.as_ref()?;
         let current = *epoch >= self.epoch && now.saturating_sub(*at) < PARAMETERS_MS;
@@ -174,27 +174,27 @@ mod tests {
 
     #[test]
     fn parameters_are_read_anew_in_every_epoch_and_after_ten_minutes() {
-        let mut known = Known::default();
-        assert_eq!(known.parameters(NOW), None);
-        known.read(parameters(), 240, NOW);
-        known.saw(tip(), 240, NOW);
-        assert_eq!(known.parameters(NOW + PARAMETERS_MS - 1), Some(parameters()));
-        assert_eq!(known.parameters(NOW + PARAMETERS_MS), None);
-        known.saw(tip(), 241, NOW + 1);
-        assert_eq!(known.parameters(NOW + 1), None, "of an epoch that is over");
-        known.read(parameters(), 240, NOW + 2);
-        assert_eq!(known.parameters(NOW + 2), None, "a provider that lags is asked until it does not");
+        let mut cache = ProviderCache::default();
+        assert_eq!(cache.parameters(NOW), None);
+        cache.store_parameters(parameters(), 240, NOW);
+        cache.store_tip(tip(), 240, NOW);
+        assert_eq!(cache.parameters(NOW + PARAMETERS_MS - 1), Some(parameters()));
+        assert_eq!(cache.parameters(NOW + PARAMETERS_MS), None);
+        cache.store_tip(tip(), 241, NOW + 1);
+        assert_eq!(cache.parameters(NOW + 1), None, "of an epoch that is over");
+        cache.store_parameters(parameters(), 240, NOW + 2);
+        assert_eq!(cache.parameters(NOW + 2), None, "a provider that lags is asked until it does not");
     }
 
     #[test]
     fn a_refusal_is_believed_for_half_a_minute_or_until_an_answer() {
-        let mut known = Known::default();
+        let mut cache = ProviderCache::default();
         for (status, error) in [(403, ChainError::Forbidden(403)), (402, ChainError::QuotaUsedUp)] {
-            known.answered(status, NOW);
-            assert_eq!(known.refused(NOW + REFUSED_MS - 1), Some(error));
-            assert_eq!(known.refused(NOW + REFUSED_MS), None);
-            known.answered(404, NOW);
-            assert_eq!(known.refused(NOW), None);
+            cache.answered(status, NOW);
+            assert_eq!(cache.refused(NOW + REFUSED_MS - 1), Some(error));
+            assert_eq!(cache.refused(NOW + REFUSED_MS), None);
+            cache.answered(404, NOW);
+            assert_eq!(cache.refused(NOW), None);
         }
     }
 
@@ -202,24 +202,24 @@ mod tests {
     fn an_answer_is_shared_for_as_long_as_it_is_current() {
         let mut shared = Shared::default();
         let look = |shared: &mut Shared<u8>, now| shared.look(|_, at| at > now - RECENT_MS, now);
-        assert_eq!(look(&mut shared, NOW), Look::Unknown);
+        assert_eq!(look(&mut shared, NOW), Lookup::Stale);
         shared.answered(Some(7), NOW);
-        assert_eq!(look(&mut shared, NOW + RECENT_MS - 1), Look::Known(7));
-        assert_eq!(look(&mut shared, NOW + RECENT_MS), Look::Unknown);
+        assert_eq!(look(&mut shared, NOW + RECENT_MS - 1), Lookup::Fresh(7));
+        assert_eq!(look(&mut shared, NOW + RECENT_MS), Lookup::Stale);
     }
 
     #[test]
     fn one_of_the_requests_that_wait_asks_and_another_one_if_it_gets_no_answer() {
         let mut shared = Shared::default();
         let look = |shared: &mut Shared<u8>, since, now| shared.look(|_, at| at > since, now);
-        assert_eq!(look(&mut shared, NOW, NOW + 1), Look::Unknown);
-        assert_eq!(look(&mut shared, NOW, NOW + 2), Look::Asked);
+        assert_eq!(look(&mut shared, NOW, NOW + 1), Lookup::Stale);
+        assert_eq!(look(&mut shared, NOW, NOW + 2), Lookup::Requested);
         shared.answered(Some(7), NOW + 3);
-        assert_eq!(look(&mut shared, NOW, NOW + 4), Look::Known(7), "the answer came while it waited");
-        assert_eq!(look(&mut shared, NOW + 3, NOW + 5), Look::Unknown);
-        assert_eq!(look(&mut shared, NOW + 3, NOW + 4 + ASKED_MS), Look::Asked);
-        assert_eq!(look(&mut shared, NOW + 3, NOW + 5 + ASKED_MS), Look::Unknown);
+        assert_eq!(look(&mut shared, NOW, NOW + 4), Lookup::Fresh(7), "the answer came while it waited");
+        assert_eq!(look(&mut shared, NOW + 3, NOW + 5), Lookup::Stale);
+        assert_eq!(look(&mut shared, NOW + 3, NOW + 4 + ASKED_MS), Lookup::Requested);
+        assert_eq!(look(&mut shared, NOW + 3, NOW + 5 + ASKED_MS), Lookup::Stale);
         shared.answered(None, NOW + 6 + ASKED_MS);
-        assert_eq!(look(&mut shared, NOW + 3, NOW + 6 + ASKED_MS), Look::Unknown, "the call failed");
+        assert_eq!(look(&mut shared, NOW + 3, NOW + 6 + ASKED_MS), Lookup::Stale, "the call failed");
     }
 }
