@@ -4,7 +4,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeSet,
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -75,27 +75,39 @@ impl Sqlite {
 }
 
 /// Returns the source locations (`file:line`) of the queries in a crate that no database of this thread has run or
-/// checked so far. `sources` is the directory of the crate's source files.
+/// checked so far. `sources` is the directory of the crate's source files. Queries of test modules are left out.
 #[must_use]
 pub fn unchecked(sources: &Path) -> Vec<String> {
     let sites = SITES.with_borrow(Clone::clone);
     let checked = |path: &Path, line: u32| sites.iter().any(|(file, at)| *at == line && path.ends_with(file));
-    let mut unchecked = vec![];
-    let mut paths = vec![sources.to_owned()];
+    let (mut files, mut paths) = (vec![], vec![sources.to_owned()]);
     while let Some(path) = paths.pop() {
         if path.is_dir() {
             let entries = std::fs::read_dir(&path).into_iter().flatten();
             paths.extend(entries.flatten().map(|entry| entry.path()));
-            continue;
+        } else if let Ok(source) = std::fs::read_to_string(&path) {
+            files.push((path, source));
         }
-        let source = std::fs::read_to_string(&path).unwrap_or_default();
-        let code = (1..).zip(source.lines().take_while(|line| *line != "#[cfg(test)]"));
-        let queries = code.filter(|(_, line)| QUERIES.iter().any(|query| line.contains(query)));
+    }
+    let tests: Vec<PathBuf> = files.iter().flat_map(|(path, source)| test_modules(path, source)).collect();
+    let is_test = |path: &Path| tests.iter().any(|it| path.starts_with(it) || path == it.with_extension("rs"));
+    let mut unchecked = vec![];
+    for (path, source) in files.iter().filter(|(path, _)| !is_test(path)) {
+        let code = source.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let queries = (1..).zip(code.lines()).filter(|(_, line)| QUERIES.iter().any(|query| line.contains(query)));
         unchecked.extend(
-            queries.filter(|(line, _)| !checked(&path, *line)).map(|(line, _)| format!("{}:{line}", path.display())),
+            queries.filter(|(line, _)| !checked(path, *line)).map(|(line, _)| format!("{}:{line}", path.display())),
         );
     }
     unchecked
+}
+
+/// Returns the paths, without an extension, of the test modules that a source file declares in files of their own.
+fn test_modules(path: &Path, source: &str) -> Vec<PathBuf> {
+    let is_root = ["lib.rs", "main.rs", "mod.rs"].iter().any(|root| path.ends_with(root));
+    let folder = if is_root { path.parent().unwrap_or(path).to_owned() } else { path.with_extension("") };
+    let after = source.split("#[cfg(test)]\nmod ").skip(1);
+    after.filter_map(|after| after.lines().next()?.strip_suffix(';')).map(|name| folder.join(name)).collect()
 }
 
 fn failed(error: rusqlite::Error) -> DatabaseError {

@@ -159,13 +159,15 @@ fn a_query_that_no_test_ran_is_found() {
     let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/row.rs");
     assert_eq!(crate::sqlite::unchecked(&sources), Vec::<String>::new(), "this file has no queries");
     let folder = tempfile();
-    std::fs::write(
-        folder.join("some.rs"),
-        "fn some() {\n    sql::read!(\"SELECT 1\")\n}\n#[cfg(test)]\nsql::read!(\"\")\n",
-    )
-    .unwrap();
+    let query = "sql::read!(\"SELECT 1\")";
+    let some =
+        format!("#[cfg(test)]\nmod attacks;\nfn some() {{\n    {query}\n}}\n#[cfg(test)]\nmod tests {{\n{query}\n}}");
+    std::fs::create_dir_all(folder.join("some/attacks")).unwrap();
+    for (file, text) in [("some.rs", &*some), ("some/attacks.rs", query), ("some/attacks/more.rs", query)] {
+        std::fs::write(folder.join(file), text).unwrap();
+    }
     let found = crate::sqlite::unchecked(&folder);
-    assert!(found.len() == 1 && found[0].ends_with("some.rs:2"), "{found:?}");
+    assert!(found.len() == 1 && found[0].ends_with("some.rs:4"), "{found:?}");
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -73,7 +73,7 @@ pub(super) struct IncludedPayment {
     pub content: Option<String>,
 }
 
-/// A payment and its purchase (the text of a JSON object) as stored.
+/// A payment and its purchase, as stored.
 type StoredPayment = (Option<PaymentRecord>, Option<PurchaseRow>);
 
 /// A lock and its result, while one request settles them.
