@@ -62,7 +62,7 @@ documented:
 
 lint-workers:
 	@scripts/setup.sh clients
-	cargo clippy --workspace --exclude xtask --exclude blueprint --exclude provider --lib --target wasm32-unknown-unknown --quiet -- -D warnings
+	cargo clippy --workspace --exclude xtask --exclude blueprint --exclude provider --exclude surety-cli --lib --target wasm32-unknown-unknown --quiet -- -D warnings
 	npx biome ci --error-on-warnings .
 	npx tsc --noEmit
 	node scripts/documents.ts

@@ -196,7 +196,7 @@ async fn home(app: &App) -> Result<Response, ApiError> {
     let catalogue::Page { json, next, some_words } = catalogue::page(&database, &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
     let total = catalogue::count(&database, &filter).await?;
-    let found = home::Found { listings: &listings, total, next: next.as_deref(), some_words };
+    let found = home::SearchResults { listings: &listings, total, next: next.as_deref(), some_words };
     kept(app, home::page(&app.public_origin()?, &asked, &found))
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Returns the path of the first value that has another type, or of the first field that the type does not have.
 pub fn exactly<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String> {
     let read = serde_json::from_str(text).map_err(|error| format!("{}: {error}", T::schema_name()))?;
-    let found = Found::of::<T>(&[text])?;
+    let found = FieldCoverage::of::<T>(&[text])?;
     match found.unknown.first() {
         Some(path) => Err(format!("{} has no field {path}", T::schema_name())),
         None => Ok(read),
@@ -26,7 +26,7 @@ pub fn exactly<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String
 /// Returns the path of a missing field, or the error of [`exactly`].
 pub fn complete<T: DeserializeOwned + JsonSchema>(texts: &[&str]) -> Result<Vec<T>, String> {
     let read = texts.iter().map(|text| exactly(text)).collect::<Result<_, _>>()?;
-    let found = Found::of::<T>(texts)?;
+    let found = FieldCoverage::of::<T>(texts)?;
     let missing: Vec<&str> = found.seen.iter().filter(|(_, seen)| !**seen).map(|(path, _)| path.as_str()).collect();
     if missing.is_empty() {
         Ok(read)
@@ -46,12 +46,12 @@ pub fn fields<'de, T: Deserialize<'de>>() -> BTreeSet<&'static str> {
 
 /// The paths of a type's fields. The value is `true` if one of the texts contains the field.
 #[derive(Default)]
-struct Found {
+struct FieldCoverage {
     seen: BTreeMap<String, bool>,
     unknown: Vec<String>,
 }
 
-impl Found {
+impl FieldCoverage {
     fn of<T: JsonSchema>(texts: &[&str]) -> Result<Self, String> {
         let settings = SchemaSettings::draft2020_12().with(|settings| {
             settings.inline_subschemas = true;

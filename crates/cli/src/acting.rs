@@ -28,7 +28,7 @@ use crate::{
     service::Ask,
     settling::Payment,
     tell::{self, counted, plain, time_of},
-    verify::{Draft, NotAsAsked, Own, action::action},
+    verify::{DraftedTx, NotAsAsked, Own, action::action},
 };
 
 /// Maximum time to wait until a block includes a transaction, in seconds. A drafted transaction is valid for three
@@ -312,7 +312,7 @@ fn attempt(shop: &Shop, id: &TxHash, (what, escrow): (Action, &Escrow), keys: &K
     let body = json!({
         "action": what.name(), "utxos": described(&utxos)?, "changeAddress": keys.address(), "addresses": addresses,
     });
-    let draft: Draft = shop.service.post(&format!("/purchases/{id}/action-draft"), Ask::json(&body))?;
+    let draft: DraftedTx = shop.service.post(&format!("/purchases/{id}/action-draft"), Ask::json(&body))?;
     let own = Own { keys, utxos: &utxos, now: shop.chain.clock()? };
     let tx = action(&draft, (what, escrow), &own)?;
     tell::under_way(format!(

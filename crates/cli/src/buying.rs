@@ -36,7 +36,7 @@ use crate::{
     settling::Payment,
     tell::{counted, plain},
     verify::{
-        Draft, Own,
+        DraftedTx, Own,
         payment::{Asked, SignedDraft, payment},
     },
     wallet::ada,
@@ -132,7 +132,7 @@ fn make_out(
         "changeAddress": address,
         "commitment": request.salted(&salt).to_text(),
     });
-    let draft: Draft = shop.service.post(&format!("/listings/{}/payment-draft", listing.id), Ask::json(&body))?;
+    let draft: DraftedTx = shop.service.post(&format!("/listings/{}/payment-draft", listing.id), Ask::json(&body))?;
     let (parameters, now) = (shop.chain.provider.protocol_parameters()?, shop.chain.clock()?);
     let asked = Asked { listing: &listing, mode, blueprint, parameters: &parameters, request: (request, salt) };
     let made = payment(&draft, &asked, &Own { keys, utxos: &utxos, now })?;

@@ -119,7 +119,7 @@ pub enum NotAsAsked {
 
 /// A transaction drafted by the service. Further fields of the response are ignored.
 #[derive(Deserialize)]
-pub struct Draft {
+pub struct DraftedTx {
     /// The unsigned transaction, as hexadecimal CBOR.
     pub transaction: String,
     /// The x402 payload without its transaction, if the draft is a payment.
@@ -148,7 +148,7 @@ pub(crate) struct Bounds<'a> {
     pub commitment: Option<Commitment>,
 }
 
-impl Draft {
+impl DraftedTx {
     /// Decodes the drafted transaction.
     ///
     /// # Errors

@@ -100,10 +100,12 @@ impl Line {
         &self.0.id
     }
 
-    /// Adds a field to the log line and truncates long values.
+    /// Adds a field to the log line. Values under the same name are joined by `; `, and long ones are truncated.
     pub fn note(&self, name: &'static str, value: &str) {
-        let cut = value.chars().take(MAX_NOTE).collect::<String>();
-        self.0.notes.borrow_mut().insert(name.to_owned(), cut.into());
+        let mut notes = self.0.notes.borrow_mut();
+        let before = notes.get(name).and_then(Value::as_str).map(|before| format!("{before}; ")).unwrap_or_default();
+        let cut = before.chars().chain(value.chars()).take(MAX_NOTE).collect::<String>();
+        notes.insert(name.to_owned(), cut.into());
     }
 
     /// Adds the fields of a struct to the log line.
@@ -200,12 +202,15 @@ mod tests {
         let line = Line(Rc::new(open()));
         line.note("words", "say \"no\"\n");
         line.note("long", &"é".repeat(1_000));
+        line.note("twice", "a");
+        line.note("twice", "b");
         line.note_fields(&serde_json::json!({ "read": 1, "notes": [] }));
         line.cause(&Outer(std::fmt::Error));
         let Ok(open) = Rc::try_unwrap(line.0) else { panic!("one line") };
         let told = read(open, 0);
         assert_eq!(told["words"], "say \"no\"\n");
         assert_eq!(told["long"].as_str().unwrap().chars().count(), MAX_NOTE);
+        assert_eq!(told["twice"], "a; b");
         assert_eq!(told["read"], 1);
         assert_eq!(told["cause"], format!("outside: {}", std::fmt::Error));
         assert_eq!(told["ms"], 0, "a clock that went back");

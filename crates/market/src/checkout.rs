@@ -34,7 +34,7 @@ pub use redeliver::{OwnPurchase, Redelivered};
 use sql::{Database, DatabaseError};
 use x402_cardano::{
     exact::{Moment, VerifiedPayment},
-    method::{Draft, OfferError, Offered, PaymentMethod},
+    method::{OfferDraft, OfferError, Offered, PaymentMethod},
 };
 
 use crate::{
@@ -106,8 +106,8 @@ pub async fn quote(
     let mut offered = Vec::with_capacity(options.len());
     for (_, method) in options.iter().filter(|(mode, _)| terms.modes.contains(mode)) {
         offered.push(match method.draft(&terms.sale(), clock, nonce)? {
-            Draft::Ready(ready) => *ready,
-            Draft::Unsigned(quote) => {
+            OfferDraft::Ready(ready) => *ready,
+            OfferDraft::Unsigned(quote) => {
                 let signature = signer.sign(quote.key(), quote.to_sign()).await;
                 quote.signed(signature)
             }

@@ -1,4 +1,4 @@
--- Purchases with their escrows, decisions and events, newest first. {picked} selects their ids.
+-- Purchases with their escrows, decisions and events, newest first. The first subquery selects their ids.
 WITH picked (which) AS MATERIALIZED ({picked})
 SELECT p.id, p.listing_id, p.mode, p.status, p.buyer_address, p.seller_address, p.bought_at_ms, l.content_hash,
   CAST(p.price_lovelace AS TEXT) AS price,

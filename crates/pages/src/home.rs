@@ -106,7 +106,7 @@ impl Asked {
 
 /// Page of the search results.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct SearchResults<'a> {
     /// Listings on this page.
     pub listings: &'a [Listing],
     /// Number of listings on all pages.
@@ -119,7 +119,7 @@ pub struct Found<'a> {
 
 /// Renders the catalogue's page. `origin` is the service's address.
 #[must_use]
-pub fn page(origin: &str, asked: &Asked, found: &Found<'_>) -> String {
+pub fn page(origin: &str, asked: &Asked, found: &SearchResults<'_>) -> String {
     let narrowed = asked.narrows();
     let title = if narrowed { capital(&asked.named(false)) } else { TITLE.to_owned() };
     let following = asked.page.max(1).saturating_add(1).to_string();
@@ -186,7 +186,7 @@ fn chips(asked: &Asked) -> Markup {
     }
 }
 
-fn bar(asked: &Asked, found: &Found<'_>) -> Markup {
+fn bar(asked: &Asked, found: &SearchResults<'_>) -> Markup {
     let pages = found.total.div_ceil(u64::from(PAGE)).max(1);
     html! {
         div.bar {
@@ -255,7 +255,7 @@ mod tests {
         let page = page(
             "https://shop.example",
             &asked("q=%3Cb%3E"),
-            &Found { listings: &[], total: 0, next: None, some_words: false },
+            &SearchResults { listings: &[], total: 0, next: None, some_words: false },
         );
         assert!(page.contains("<title>Prompts for “&lt;b&gt;” · Surety</title>"), "{page}");
     }

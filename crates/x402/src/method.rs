@@ -155,7 +155,7 @@ pub struct PaymentOutput {
 
 /// An offer, which may still lack the seller's signature.
 #[derive(Clone, Debug)]
-pub enum Draft<'m> {
+pub enum OfferDraft<'m> {
     /// A complete offer, of a method that signs nothing.
     Ready(Box<Offered>),
     /// An offer that needs the seller's signature.
@@ -175,7 +175,7 @@ pub trait PaymentMethod {
     ///
     /// # Errors
     /// See [`OfferError`].
-    fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Draft<'_>, OfferError>;
+    fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<OfferDraft<'_>, OfferError>;
 
     /// Makes a complete offer: drafts it, and signs it if necessary.
     ///
@@ -183,8 +183,8 @@ pub trait PaymentMethod {
     /// See [`OfferError`].
     fn offer(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Offered, OfferError> {
         Ok(match self.draft(sale, clock, nonce)? {
-            Draft::Ready(offered) => *offered,
-            Draft::Unsigned(quote) => {
+            OfferDraft::Ready(offered) => *offered,
+            OfferDraft::Unsigned(quote) => {
                 let signature = quote.key().sign(quote.to_sign());
                 quote.signed(signature)
             }

@@ -28,8 +28,7 @@ const PROGRAM = `
     // For something outside, as a request of the API does.
     if (pathname === "/wait") return scheduler.wait(60_000);
     if (pathname === "/soon") return scheduler.wait(1).then(() => new Response(""));
-    globalThis.surety.keep(0, "content-type:text/plain\\n");
-    return globalThis.surety.respond(200, 0, "x-request-id:an id\\n", String(instance));
+    return globalThis.surety.respond(200, "content-type:text/plain\\nx-request-id:an id:1\\n", String(instance));
   }
 `;
 
@@ -68,7 +67,13 @@ before(async () => {
 after(() => runtime.dispose());
 
 const ask = (path: string) => runtime.dispatchFetch(`http://localhost${path}`);
-const instance = async () => Number(await (await ask("/")).text());
+
+async function instance(): Promise<number> {
+  const answer = await ask("/");
+  const headers = ["content-type", "x-request-id"].map((name) => answer.headers.get(name));
+  assert.deepEqual([answer.status, ...headers], [200, "text/plain", "an id:1"]);
+  return Number(await answer.text());
+}
 
 async function fails(answer: Promise<{ status: number; json(): Promise<unknown> }>) {
   const { status, json } = await answer.then(async (it) => ({ status: it.status, json: await it.json() }));

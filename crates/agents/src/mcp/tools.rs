@@ -90,7 +90,7 @@ impl<S: Shop> Toolset for OwnerTools<'_, S> {
                 "my_purchases",
                 Reads,
                 "My purchases",
-                "What this account bought, newest first: title, price, status and timeline. Free.",
+                "What this account bought, newest first: listing, status and timeline. Free.",
                 |shop, arguments: MyPurchases| -> OwnPurchases { purchases(shop, arguments) }
             ),
             tool!(

@@ -11,7 +11,7 @@ use escrow::{
     rules::{Effect, Rule},
 };
 
-use super::{Bounds, Draft, NotAsAsked, Own, common, elsewhere, ensure, failed, only_to, sign};
+use super::{Bounds, DraftedTx, NotAsAsked, Own, common, elsewhere, ensure, failed, only_to, sign};
 
 /// Maximum fee of an action. An action costs about 0.5 tADA including the script.
 const MAX_FEE: Lovelace = Lovelace::from_ada(3);
@@ -32,7 +32,7 @@ const PARTS: &[TxPart] = &[
 ///
 /// # Errors
 /// Returns the first difference between the draft and the action.
-pub fn action(draft: &Draft, (action, escrow): (Action, &Escrow), own: &Own<'_>) -> Result<SignedTx, NotAsAsked> {
+pub fn action(draft: &DraftedTx, (action, escrow): (Action, &Escrow), own: &Own<'_>) -> Result<SignedTx, NotAsAsked> {
     let tx = draft.read()?;
     let theirs =
         common(&tx, own, &Bounds { parts: PARTS, escrow: Some(&escrow.utxo), most_fee: MAX_FEE, commitment: None })?;

@@ -23,7 +23,7 @@ use x402_cardano::{
     wire::PaymentRequirements,
 };
 
-use super::{Bounds, Draft, NotAsAsked, Own, common, ensure, must_be_plain, only_to, sign};
+use super::{Bounds, DraftedTx, NotAsAsked, Own, common, ensure, must_be_plain, only_to, sign};
 
 /// Maximum fee of a payment. A payment with 32 inputs costs about 0.3 tADA, and the largest possible one less than 1.
 const MAX_FEE: Lovelace = Lovelace::from_ada(1);
@@ -79,7 +79,7 @@ pub struct Asked<'a> {
 ///
 /// # Errors
 /// Returns the first difference between the draft and the command.
-pub fn payment(draft: &Draft, asked: &Asked<'_>, own: &Own<'_>) -> Result<SignedDraft, NotAsAsked> {
+pub fn payment(draft: &DraftedTx, asked: &Asked<'_>, own: &Own<'_>) -> Result<SignedDraft, NotAsAsked> {
     let tx = draft.read()?;
     let unpaid = Unpaid::deserialize(&draft.payment).map_err(|error| NotAsAsked::Terms(error.to_string()))?;
     let Unpaid { accepted, payload, extensions } = unpaid;

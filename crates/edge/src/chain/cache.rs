@@ -136,8 +136,8 @@ impl ProviderCache {
         self.parameters = Some((parameters, epoch, now));
     }
 
-    /// Returns the cached protocol parameters, or `None` if they are too old or from an earlier epoch than the newest
-    /// cache.
+    /// Returns the cached protocol parameters, or `None` if they are too old or of an earlier epoch than the
+    /// newest that is known.
     pub(super) fn parameters(&self, now: Millis) -> Option<ProtocolParameters> {
         let (parameters, epoch, at) = self.parameters.as_ref()?;
         let current = *epoch >= self.epoch && now.saturating_sub(*at) < PARAMETERS_MS;

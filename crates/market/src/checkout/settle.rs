@@ -101,13 +101,13 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         start: Start,
         trust: Trust,
     ) -> Result<PaymentOutcome, Unavailable> {
-        let mut content = None;
+        let mut result = None;
         if matches!(start, Start::Submit) {
-            // The result of a lock is a hash of the content, which is read meanwhile.
+            // The result of a lock is computed meanwhile.
             let (outbox, lock) = (self.outbox(), (entry.kind == Kind::Lock).then_some(entry.tx));
             let reading = async {
                 match lock {
-                    Some(lock) => self.read_bought(&terms.content_hash, &lock).await.map(Some),
+                    Some(lock) => self.result_of(&terms.content_hash, &lock).await.map(Some),
                     None => Ok(None),
                 }
             };
@@ -117,7 +117,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             {
                 return Ok(PaymentOutcome::Refused(reason));
             }
-            content = read?;
+            result = read?;
         }
         let (mut outcome, mut rest) = (PaymentOutcome::Pending { submitted: false }, self.schedule);
         if matches!(start, Start::Resume) && entry.state == EntryState::Included {
@@ -125,7 +125,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
         if self.is_missing_a_block(&outcome) {
             (outcome, rest) = match entry.kind {
-                Kind::Lock => self.settle_lock(entry, terms, content, start, trust).await?,
+                Kind::Lock => self.settle_lock(entry, terms, result, start, trust).await?,
                 _ => self.settle_payment(entry, terms, start, trust).await?,
             };
         }
@@ -212,23 +212,32 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(included(record, purchase, content))
     }
 
-    /// Waits for the blocks that include a lock and its result. `content` is the content, if it was read before. Also
-    /// returns the waits in ms that were not needed.
+    /// Returns the result that the seller posts for a lock, which is a hash of the content. Also returns the content,
+    /// unless it is too large to hold while the request waits.
+    async fn result_of(
+        &self,
+        content_hash: &ContentHash,
+        lock: &TxHash,
+    ) -> Result<(ContentHash, Option<String>), Unavailable> {
+        let content = self.read_bought(content_hash, lock).await?;
+        Ok((result_hash(lock, &content), Some(content).filter(|content| content.len() <= MAX_HELD)))
+    }
+
+    /// Waits for the blocks that include a lock and its result. `result` is what [`Self::result_of`] returns, if it was
+    /// called before. Also returns the waits in ms that were not needed.
     async fn settle_lock(
         &self,
         lock: &mut Entry,
         terms: &ListingTerms,
-        content: Option<String>,
+        result: Option<(ContentHash, Option<String>)>,
         start: Start,
         trust: Trust,
     ) -> Result<(PaymentOutcome, &[Millis]), Unavailable> {
         let resumes = matches!(start, Start::Resume);
-        let content = match content {
-            Some(content) => content,
-            None => self.read_bought(&terms.content_hash, &lock.tx).await?,
+        let (result_hash, content) = match result {
+            Some(result) => result,
+            None => self.result_of(&terms.content_hash, &lock.tx).await?,
         };
-        let result_hash = result_hash(&lock.tx, &content);
-        let content = Some(content).filter(|content| content.len() <= MAX_HELD);
         let result = match start {
             Start::Submit | Start::Submitted => None,
             Start::Resume => self.database.fetch(result_poster::live_result(&lock.tx)).await?,

@@ -14,7 +14,7 @@ use cardano::{
 };
 
 use super::{
-    CannotPay, Draft, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale, at_least_in_a_block,
+    CannotPay, MempoolPolicy, OfferDraft, OfferError, Offered, PaymentMethod, PaymentOutput, Sale, at_least_in_a_block,
     on_a_test_network,
 };
 use crate::{
@@ -63,8 +63,8 @@ impl PaymentMethod for DefaultMethod {
         self.network
     }
 
-    fn draft(&self, sale: &Sale<'_>, _: Millis, _: [u8; 32]) -> Result<Draft<'_>, OfferError> {
-        Ok(Draft::Ready(Box::new(self.offered(sale)?)))
+    fn draft(&self, sale: &Sale<'_>, _: Millis, _: [u8; 32]) -> Result<OfferDraft<'_>, OfferError> {
+        Ok(OfferDraft::Ready(Box::new(self.offered(sale)?)))
     }
 
     fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError> {

@@ -18,7 +18,7 @@ use cardano::{
 };
 
 use super::{
-    CannotPay, Draft, InvalidQuote, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale,
+    CannotPay, InvalidQuote, MempoolPolicy, OfferDraft, OfferError, Offered, PaymentMethod, PaymentOutput, Sale,
     at_least_in_a_block, on_a_test_network,
 };
 use crate::{
@@ -173,7 +173,7 @@ impl PaymentMethod for EscrowMethod {
     }
 
     /// Drafts a quote, which needs one signature by the seller.
-    fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Draft<'_>, OfferError> {
+    fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<OfferDraft<'_>, OfferError> {
         if sale.price < MIN_PROTECTED_PRICE {
             return Err(OfferError::PriceTooLow);
         }
@@ -190,7 +190,7 @@ impl PaymentMethod for EscrowMethod {
         let digest = extra.terms_digest(&requirements).ok_or(OfferError::Time)?;
         let unsigned = self.signatory.unsigned(digest.0.as_bytes());
         let quote = UnsignedQuote { method: self, price: sale.price, extra, requirements, digest, unsigned };
-        Ok(Draft::Unsigned(Box::new(quote)))
+        Ok(OfferDraft::Unsigned(Box::new(quote)))
     }
 
     fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError> {

@@ -24,7 +24,7 @@ use x402_cardano::{
     wire::ConfirmationPolicy,
 };
 
-use super::{Asked, Draft, Own, payment};
+use super::{Asked, DraftedTx, Own, payment};
 use crate::{keys::Keys, verify::NotAsAsked};
 
 const BLUEPRINT: &str = include_str!("../../../../../contracts/plutus.json");
@@ -111,7 +111,7 @@ fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
     let utxos = [coin(&address)];
     let tx = build(&plan, &Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() }, &ledger).unwrap();
     let nonce = utxos[0].reference.to_string();
-    let draft = Draft {
+    let draft = DraftedTx {
         transaction: hex::encode(tx.unsigned_cbor().unwrap()),
         payment: json!({ "x402Version": 2, "accepted": offered.requirements, "payload": { "nonce": nonce } }),
     };
@@ -183,7 +183,7 @@ fn committed(declared: Map<String, Json>, carried: Option<Commitment>) -> Result
     let utxos = [coin(&address)];
     let tx = build(&plan, &Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() }, &ledger).unwrap();
     let payload = json!({ "nonce": utxos[0].reference.to_string() });
-    let draft = Draft {
+    let draft = DraftedTx {
         transaction: hex::encode(tx.unsigned_cbor().unwrap()),
         payment: json!({ "accepted": offered.requirements, "payload": payload, "extensions": declared }),
     };
