@@ -22,7 +22,7 @@
 //!     Refusal,
 //!     escrow::VerifiedLock,
 //!     exact::{PaymentContext, VerificationContext},
-//!     method::{CannotPay, DefaultMethod, Draft, OfferError, Offered, PaymentMethod, PaymentOutput, Sale},
+//!     method::{CannotPay, DefaultMethod, OfferDraft, OfferError, Offered, PaymentMethod, PaymentOutput, Sale},
 //!     wire::{Accepted, DefaultExtra, PaymentRequirements},
 //! };
 //!
@@ -44,7 +44,7 @@
 //!     fn network(&self) -> Network {
 //!         self.0.network()
 //!     }
-//!     fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Draft<'_>, OfferError> {
+//!     fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<OfferDraft<'_>, OfferError> {
 //!         self.0.draft(sale, clock, nonce)
 //!     }
 //!     fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError> {
