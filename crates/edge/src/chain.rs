@@ -83,7 +83,7 @@ enum LengthSetBy {
     Sender,
 }
 
-/// Future of the check whether the client may cause one more provider call. It yields an error if the client may not.
+/// Future that checks whether the client has provider calls left. It returns an error if there are none.
 type Admission = LocalBoxFuture<'static, Result<(), ChainError>>;
 
 /// A client for a Blockfrost-compatible provider.

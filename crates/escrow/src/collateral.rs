@@ -18,8 +18,8 @@ pub const MIN_COLLATERAL: Lovelace = match Lovelace::new(1_435_230) {
 const RESULT_BYTES: usize = 32;
 /// Placeholder for a time in a datum. Its encoding is as long as that of any real time.
 const SOME_TIME: u64 = u64::MAX >> 11;
-/// Maximum number of rounds until the computed collateral no longer changes. The collateral is itself part of the
-/// datum, so raising it can lengthen the datum, once for each width of an encoded integer.
+/// Maximum number of rounds in which the collateral is computed. The datum contains the collateral, so a higher
+/// collateral can make the datum a byte longer, which requires a higher collateral again.
 const ROUNDS: usize = 5;
 
 /// Returns the lovelace that the ledger will demand of the escrow's output once its datum also holds a result and both

@@ -346,8 +346,9 @@ impl Rule {
         Some(Datum { state: to, result_hash, seller_cooldown, buyer_cooldown, ..datum.clone() })
     }
 
-    /// Returns `true` if the contract accepts `new` as the datum with which `old` continues under this rule. `now` is
-    /// the end of the transaction's validity interval in POSIX milliseconds, and `period` the cooldown in milliseconds.
+    /// Returns `true` if the contract accepts that an escrow with the datum `old` continues with the datum `new` under
+    /// this rule. `now` is the end of the transaction's validity interval in POSIX milliseconds, and `period` the
+    /// cooldown in milliseconds.
     #[must_use]
     pub fn continues(&self, old: &Datum, new: &Datum, now: Millis, period: Millis) -> bool {
         let Effect::Continue { result, .. } = self.effect else { return false };

@@ -279,7 +279,8 @@ pub fn by_grant(grant: &str) -> Read<Option<Account>> {
     )
 }
 
-/// Builds the query that reads the account of a service wallet. Its `authorization` is `None`.
+/// Builds the query that reads the account of a service wallet. The `authorization` of the account that it returns is
+/// `None`.
 pub(crate) fn by_wallet(wallet: &Address) -> Read<Option<Account>> {
     sql::read!("SELECT {ACCOUNT}, NULL AS session, NULL AS grant_id FROM accounts WHERE wallet_address = ?1", wallet)
 }

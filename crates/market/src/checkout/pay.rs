@@ -33,8 +33,8 @@ const MAX_ROUNDS: u32 = 3;
 /// of about three quarters.
 pub(super) const MIN_VALIDITY_SLOTS: u64 = 30;
 
-/// Time in ms for which mempools and blocks are searched for a transaction that this service will not submit. The
-/// search makes sure that the transaction is not public.
+/// Time in ms to wait before looking for a transaction in mempools and blocks, because the provider shows a transaction
+/// that somebody else has submitted only after a delay.
 const PUBLIC_CHECK_MS: Millis = 5_000;
 
 /// Time in ms, counted from the block of a payment, for which a `PAYMENT-SIGNATURE` header without a secret is accepted
@@ -424,10 +424,10 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// Checks for a few seconds that no mempool and no block contains this transaction.
+    /// Returns an error if a mempool or a block contains this transaction.
     ///
-    /// The check is needed because the service will not submit the transaction, so that no node can reject it as known.
-    /// The search goes on for several seconds because the provider's index may lag.
+    /// The check is needed because the service does not submit this transaction, so no node can reject it as already
+    /// known.
     async fn ensure_not_public(&self, pay: &PayRequest<'_>, payer: &Address) -> Result<(), PayError> {
         if pay.is_payer(payer) {
             return Ok(());

@@ -67,8 +67,8 @@ struct HasSteps {
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Reads pages of the address's history, with the provider calls that this run of the watcher has left. Returns
-    /// whether steps of our escrows were found.
+    /// Reads further pages of the address's history, until this run of the watcher has no provider calls left. Returns
+    /// whether it found steps of known escrows.
     pub(super) async fn backfill(
         &mut self,
         deployment: &Deployment,

@@ -23,8 +23,8 @@ const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 /// includes it after all.
 const FAILED_SLOTS: u64 = 30 * DAY_SLOTS;
 
-/// Number of slots for which a settlement for another server stays stored after the end of the transaction's validity.
-/// After that its transaction is refused without the record, because it has expired, or because a block has it.
+/// Number of slots for which a settlement for another server is stored after its transaction has expired. After that,
+/// no record is needed: the transaction is refused because it has expired or because a block includes it.
 const SETTLEMENT_SLOTS: u64 = 30 * DAY_SLOTS;
 
 /// SQL condition that holds for payments and locks without a purchase. Queries must also exclude those that blocks
@@ -79,9 +79,9 @@ fn statements(now: Millis, tip: &Tip) -> Vec<Write> {
     statements
 }
 
-/// Builds the statement that gives up external transactions of a kind whose validity ended before the slot `before`,
-/// without looking them up, because there were more than the ticks could look up. If a block includes one, a request of
-/// its payer or of the other server finds it.
+/// Builds the statement that gives up the external transactions of this kind whose validity ended before the slot
+/// `before`. They were too many for the watcher to look up one by one. If a block includes one of them, a later request
+/// of its payer or of the other server finds that out.
 fn give_up_expired(kind: &str, before: u64) -> Write {
     let which = format!(
         "SELECT tx_id FROM outbox WHERE kind = '{kind}' AND phase = 'open' \
