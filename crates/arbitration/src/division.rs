@@ -11,9 +11,8 @@ use escrow::{
 /// Number of hexadecimal digits of a policy id.
 const POLICY_HEX: usize = 56;
 
-/// Returns the award for a dispute that `winner` wins, and each party's amount in lovelace. The winner also gets the
-/// native tokens in the escrow, which anyone may have put there. Returns `None` if the escrow holds less lovelace than
-/// the buyer's collateral.
+/// Computes the award if `winner` wins the dispute, and each party's share in lovelace. The winner also gets any native
+/// tokens in the escrow. Returns `None` if the escrow holds less lovelace than the buyer's collateral.
 #[must_use]
 pub fn divide(escrow: &Escrow, winner: Winner) -> Option<(DisputeWithdrawal, Split)> {
     let split = Split::of(winner, &escrow.datum, escrow.utxo.value.lovelace)?;

@@ -31,13 +31,14 @@ pub enum ResolveError {
     /// moment.
     #[error("the chain provider lags: ask again")]
     Lagging,
-    /// The payout of another award is spending the same outputs of the arbiter's wallet.
+    /// The payout could not be sent at this time, usually because the payout of another award is spending the same
+    /// outputs of the arbiter's wallet.
     #[error("the arbiter's wallet is busy: ask again")]
     Busy,
     /// The transaction that pays the award was recorded and sent, but no answer tells whether a node accepted it.
     #[error("no node has answered the submission of the award yet: ask again")]
     Unanswered,
-    /// A node or the ledger rejected the transaction that pays the award. Contains the node's reason.
+    /// The transaction that pays the award could not be built, or a node rejected it. Contains the reason.
     #[error("the award was refused: {0}")]
     Refused(String),
     /// The arbiter's wallet cannot pay the fee.

@@ -48,7 +48,7 @@ pub struct Arbiter<'a, D, C, Z> {
     /// The arbiter's own database.
     pub database: &'a D,
     pub chain: &'a C,
-    /// Port for the waits between polls: workers sleep, tests advance a clock.
+    /// Timer for the delays between polls. Tests replace it with a simulated clock.
     pub sleep: &'a Z,
     /// Deployed contract.
     pub deployment: &'a Deployment,
@@ -69,13 +69,15 @@ struct DisputedEscrow {
     now: Millis,
 }
 
-/// Returns the purpose under which the outbox records the payout of this escrow's award.
+/// Returns the outbox purpose of the payout for this escrow. The outbox allows at most one open or included transaction
+/// with the same purpose.
 fn purpose(escrow: &TxRef) -> String {
     format!("award:{escrow}")
 }
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// Decides a dispute, and pays the award once arbiters may settle it (from `external_dispute_unlock` on).
+    /// Decides a dispute, and pays the award if arbiters may already settle the dispute. The contract allows that from
+    /// the deadline `external_dispute_unlock` on.
     ///
     /// # Errors
     /// See [`ResolveError`]. After any error, the same request may be sent again.

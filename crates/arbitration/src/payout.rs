@@ -23,10 +23,10 @@ use sql::Database;
 
 use crate::{Arbiter, Award, DisputedEscrow, ResolveError, ResolveResult, divide, purpose};
 
-/// Milliseconds between the checks of a payout that another request is submitting. Their sum is the maximum time that a
-/// submission may take.
+/// Delays in milliseconds between checks of a payout that another request is submitting. Their sum exceeds
+/// [`RESEND_UNANSWERED_MS`], after which this request may submit the payout again.
 const OTHER_REQUEST_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
-/// Milliseconds to wait before a payout is built again, after another transaction has reserved or spent its inputs.
+/// Delays in milliseconds before a payout is built again, because another transaction has reserved or spent its inputs.
 const REBUILD_MS: [Millis; 5] = [200, 400, 800, 1_600, 2_500];
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
@@ -56,9 +56,9 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         Ok(award.paid(self.pay(disputed, &award).await?))
     }
 
-    /// Returns the outcome of a disputed escrow that the transaction `by` has spent. If the escrow ended, the award was
-    /// paid, because a dispute can end in no other way. If it continues, one of the parties acted before the arbiters
-    /// did.
+    /// Returns the outcome of a dispute whose escrow the transaction `by` has already spent. If the transaction ended
+    /// the escrow, it paid the award, because a disputed escrow can end in no other way. If it created a new output of
+    /// the escrow, a party has acted, and the award can no longer be paid.
     async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<ResolveResult, ResolveError> {
         if let Some(mut entry) = self.database.fetch(by_id(&by)).await? {
             if entry.state != EntryState::Included {
@@ -151,7 +151,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         }
     }
 
-    /// Builds and signs the transaction that pays the award. It is valid only for this escrow output and these amounts.
+    /// Builds and signs the transaction that pays the award. The arbiter's signature covers the escrow's output
+    /// reference and both amounts, so it cannot be reused for another escrow.
     async fn build(
         &self,
         disputed: &DisputedEscrow,

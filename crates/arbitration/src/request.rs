@@ -8,7 +8,7 @@ use cardano::{ContentHash, TxRef};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 
-/// Maximum size in bytes of the delivered text (`output`), equal to that of a listing's content.
+/// Maximum size of the delivered text (`output`) in bytes, equal to the maximum size of a listing's content.
 pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// Maximum number of characters of a listing id: several times the length of a real one.
 const MAX_LISTING_ID: usize = 128;

@@ -9,7 +9,7 @@ use escrow::{
 use serde::{Deserialize, Serialize};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-/// A stored decision, which never changes.
+/// The permanent decision of a dispute, as stored in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Award {
@@ -45,16 +45,16 @@ impl Award {
         ResolveResult::Signed { verdict: finding(self.verdict()), payout: self.payout, opens_at: date_time(opens) }
     }
 
-    /// Returns the response for an award that can no longer be paid, because the transaction `by` of a party continued
-    /// the escrow.
+    /// Returns the response for an award that can no longer be paid, because a party has spent the disputed escrow in
+    /// the transaction `by`.
     pub(crate) fn superseded(&self, by: TxHash) -> ResolveResult {
         let why = format!("the parties took the escrow further in {by}: ask about what it is now");
         undecided(self.verdict(), Some(why))
     }
 }
 
-/// Returns the response for a request that leads to no decision. `why` says why there is nothing to decide; it is
-/// `None` if evidence may still arrive.
+/// Returns the response for a request that leads to no decision. The response contains the reason `why` or, if `why` is
+/// `None`, the verdict's reason.
 pub(crate) fn undecided(verdict: Verdict, why: Option<String>) -> ResolveResult {
     let found = finding(Verdict { winner: None, ..verdict });
     ResolveResult::NoVerdict { verdict: Finding { reason: why.unwrap_or(found.reason), ..found } }

@@ -12,10 +12,10 @@ pub const SCHEMA: &[&str] = &[outbox::SCHEMA, include_str!("../../../arbiter/d1-
 /// Progress of tracing an escrow back to the transaction that locked it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Walk {
-    /// Earliest output of the escrow that was reached so far.
+    /// Earliest output of the escrow that has been found so far.
     pub(crate) reached: TxRef,
-    /// Number of candidates for the preceding step of the escrow that were ruled out, in the order of their transaction
-    /// ids.
+    /// Number of transactions that were ruled out as the origin of the escrow's previous output. The candidates are
+    /// checked in the order of their ids.
     pub(crate) tried: u32,
     /// Id of the transaction that locked the escrow; `None` until it is found.
     pub(crate) lock: Option<TxHash>,
@@ -38,8 +38,8 @@ pub(crate) fn note_walk(escrow: &TxRef, walk: &Walk) -> Write {
     )
 }
 
-/// Builds the statement that stores the hash of a delivered text that matches the result posted for this lock, unless a
-/// hash is already stored.
+/// Builds the statement that stores `output`, the hash of the delivered text, as evidence for this lock and the result
+/// that its seller posted. A hash that is already stored is kept.
 pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &ContentHash, now: Millis) -> Write {
     sql::write!(
         "INSERT INTO evidence (lock_tx, result_hash, output_hash, received_at_ms) VALUES (?1, ?2, ?3, ?4) \
@@ -51,7 +51,7 @@ pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &ContentHash, 
     )
 }
 
-/// Builds the query for the stored hash of the text that matches the result posted for this lock.
+/// Builds the query for the stored hash of the delivered text, for this lock and the result that its seller posted.
 pub(crate) fn kept_evidence(lock: &TxHash, result: &[u8]) -> Read<Option<ContentHash>> {
     sql::read!("SELECT output_hash FROM evidence WHERE lock_tx = ?1 AND result_hash = ?2", lock, hex::encode(result))
 }

@@ -9,8 +9,8 @@
 //! escrow that descends from a fresh `FundsLocked` by the contract's steps, however, was disputed by its buyer. No step
 //! leads to `FundsLocked`, so the first such output on the way back is the lock.
 //!
-//! Strangers can write the transactions on the way. They are decoded from their bytes, whose size the ledger limits. A
-//! transaction that also spends outputs of many others only costs more requests.
+//! The transactions on the way back may come from an attacker. They are decoded from their bytes, whose size the ledger
+//! limits. A transaction that spends outputs of many other transactions only makes the trace take more requests.
 
 use std::collections::BTreeSet;
 
@@ -29,8 +29,8 @@ use crate::{
     statements::{Walk, note_walk},
 };
 
-/// Maximum number of earlier transactions that one request reads. Each takes a call to the provider, and calls must
-/// remain for the payout. The next request continues where this one stopped.
+/// Maximum number of earlier transactions that one request reads. Reading a transaction takes a call to the provider,
+/// and the number of calls in a request is limited. The next request continues where this one stopped.
 const MAX_READS: u32 = 16;
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
@@ -86,16 +86,19 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     }
 }
 
-/// Returns the id of the transaction that created this escrow, if the escrow is in the state in which a purchase locks
-/// it.
+/// Returns the id of the transaction that created the escrow output `first`.
+///
+/// # Errors
+/// Returns [`ResolveError::NeverLocked`] if the datum contains a result or a cooldown, so that no purchase created the
+/// output.
 fn lock_in(first: &Escrow) -> Result<TxHash, ResolveError> {
     let datum = &first.datum;
     let fresh = !datum.has_result() && datum.seller_cooldown == 0 && datum.buyer_cooldown == 0;
     if fresh { Ok(first.utxo.reference.tx) } else { Err(ResolveError::NeverLocked) }
 }
 
-/// Finds the predecessor of the escrow `current`: an escrow that the transaction `earlier` created and `later` spent
-/// with a script. There is at most one, because the contract rejects two inputs at its address with the same reference
+/// Finds the previous output of the escrow `current`, which the transaction `earlier` created and the transaction
+/// `later` spent. There is at most one, because the contract rejects two inputs at its address with the same reference
 /// signature (`inputs_are_distinct`).
 fn before(
     current: &Escrow,

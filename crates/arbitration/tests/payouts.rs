@@ -63,7 +63,7 @@ fn an_award_that_was_refused_yet_forwarded_is_not_paid_twice() {
     world.open_window();
     world.ledger.plan.borrow_mut().push_back(Submit::RefuseAfterPassingOn);
     assert_eq!(block(world.resolve(&request)), Err(ResolveError::Refused("no".into())));
-    // Nothing else can be paid before a block includes it, and trying costs nothing.
+    // The forwarded transaction spends the escrow, so a second payout is rejected and costs no fee.
     assert!(matches!(block(world.resolve(&request)), Err(ResolveError::Refused(_))));
     world.ledger.mine();
     let award = world.paid(&request);

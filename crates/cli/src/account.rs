@@ -54,7 +54,7 @@ pub enum AgentsCommand {
     },
     /// Stop all agents at once from buying, withdrawing and acting on purchases.
     Pause,
-    /// Let the agents go on.
+    /// Let paused agents buy, withdraw and act on purchases again.
     Resume,
 }
 
@@ -66,8 +66,8 @@ struct SignedIn {
     session: Session,
 }
 
-/// Signs in with the wallet. Any address of the wallet may be the one that the service knows; the key of this address
-/// signs the service's challenge.
+/// Signs in with the wallet. Sends the wallet's addresses to the service, which chooses one of them as the account's
+/// owner. The key of the chosen address signs the service's challenge.
 pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
     let keys = shop.home.keys()?;
     let address = keys.address();
@@ -96,7 +96,7 @@ pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
 /// Ends the session, on the service and on this machine.
 pub fn sign_out(shop: &Shop) -> Result<(), Failure> {
     let answer = ask(shop, "POST", "/auth/logout", None)?;
-    // 401 means that it had ended already.
+    // 401 means that the session had already ended.
     if !matches!(answer.status, 204 | 401) {
         return Err(answer.failure());
     }
@@ -188,7 +188,7 @@ fn limit_words(limits: &Limits) -> String {
     )
 }
 
-/// Prints the agents that may buy for the account, or removes one of them.
+/// Prints the agents that may buy for the account, removes one of them, or pauses or resumes all.
 pub fn agents(shop: &Shop, command: Option<&AgentsCommand>) -> Result<(), Failure> {
     if let Some(AgentsCommand::Pause | AgentsCommand::Resume) = command {
         let paused = matches!(command, Some(AgentsCommand::Pause));

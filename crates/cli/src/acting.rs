@@ -129,8 +129,8 @@ impl PurchaseArgument {
 
     /// Returns the id of the purchase's listing, from the argument or from this wallet's own records.
     ///
-    /// The service is not asked, because it could name another listing. A signature for that listing would let the
-    /// service release content that this wallet bought elsewhere.
+    /// The service is not asked, because a dishonest one could name a listing that this wallet bought from another
+    /// service. With the wallet's signature for that listing, it could obtain the content there.
     fn listing(&self, id: &TxHash, shop: &Shop) -> Result<String, Failure> {
         if let Named::Listing(listing) = &self.purchase {
             return Ok(listing.to_string());
@@ -140,8 +140,8 @@ impl PurchaseArgument {
         Ok(Payment::of_purchase(shop, id)?.ok_or_else(unknown)?.listing.id)
     }
 
-    /// Checks, by the hash in its datum, that the escrow is for the listing that the user named. The service chose the
-    /// escrow, and may be wrong or dishonest.
+    /// Checks that the hash in the escrow's datum is that of the listing that the user named. The check is needed
+    /// because the service chose the escrow, and may be wrong or dishonest.
     fn must_be_of(&self, escrow: &Escrow, shop: &Shop) -> Result<(), Failure> {
         let Named::Listing(listing) = &self.purchase else { return Ok(()) };
         let sold = shop.service.listing(listing)?;
@@ -231,11 +231,11 @@ pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArgu
     shop.tell.result(&json!(judged), &format!("verdict on {id}: {verdict}"))
 }
 
-/// Returns whether a Surety balance paid for a purchase, according to the service. In that case this wallet signs
-/// nothing.
+/// Asks the service whether a purchase was paid from an account's Surety balance. The service then signs the actions on
+/// the purchase, and this wallet's key is not needed.
 fn is_from_balance(shop: &Shop, id: &TxHash) -> Result<bool, Failure> {
     let answer = shop.service.ask("GET", &format!("/purchases/{id}"), Ask::default())?;
-    // No block has it yet, as far as the service knows.
+    // The service has not seen the purchase in a block yet.
     if answer.status == 404 {
         return Ok(false);
     }
@@ -307,7 +307,7 @@ fn must_fit(what: BuyerAction, escrow: &Escrow, id: &TxHash) -> Result<(), Failu
 
 fn attempt(shop: &Shop, id: &TxHash, (what, escrow): (Action, &Escrow), keys: &Keys) -> Result<TxHash, Failure> {
     let utxos = shop.chain.spendable(keys)?;
-    // The party whose action it is: its address may hold no money now.
+    // The address of the acting party must be sent separately, because it may have no unspent output.
     let addresses: Vec<Address> = escrow.datum.buyer.key_address().into_iter().collect();
     let body = json!({
         "action": what.name(), "utxos": described(&utxos)?, "changeAddress": keys.address(), "addresses": addresses,
@@ -330,8 +330,10 @@ fn attempt(shop: &Shop, id: &TxHash, (what, escrow): (Action, &Escrow), keys: &K
     Ok(tx.id)
 }
 
-/// Returns the current output of the escrow of this wallet's purchase, read from the chain rather than from the
-/// service.
+/// Reads a purchase's current escrow output from the chain, without relying on the service.
+///
+/// # Errors
+/// Returns an error if the buyer is not this wallet, if no block includes the purchase, or if the escrow has ended.
 fn current(shop: &Shop, purchase: &TxHash, keys: &Keys) -> Result<Escrow, Failure> {
     let unknown = || Failure::Refused(format!("{purchase} is not in a block yet: try again in a minute"));
     let is_mine = |escrow: &Escrow| {

@@ -45,7 +45,7 @@ impl ChainClient {
         Ok(Self { provider: Provider::new(base.to_owned(), project_id), local })
     }
 
-    /// Checks that the provider serves preprod, because this wallet signs nothing for another network.
+    /// Checks that the provider serves preprod, the only network for which this wallet signs transactions.
     ///
     /// # Errors
     /// Returns an error if the provider serves another network or does not answer.
@@ -62,8 +62,8 @@ impl ChainClient {
     /// Returns the base URL of the local ledger, which has a faucet.
     ///
     /// # Errors
-    /// Returns an error if the provider is not on this machine. Its message names the address `wallet`, to which
-    /// preprod's faucet can send test ADA instead.
+    /// Returns an error if the provider is not on this machine. The error message advises the user to request test ADA
+    /// for the address `wallet` from preprod's faucet.
     pub fn local_ledger(&self, wallet: &Address) -> Result<&str, Failure> {
         let ledger = self.provider.base().strip_suffix("/api/v0").filter(|_| self.local);
         ledger.ok_or_else(|| {

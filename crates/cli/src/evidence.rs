@@ -59,12 +59,12 @@ pub struct EvidenceArguments {
 pub struct VerifyArguments {
     /// The evidence file.
     file: PathBuf,
-    /// A Blockfrost API of the chain, with `/api/v0`. With it, the chain is asked whether it has every transaction of
-    /// the file and no further one, and the service at --api is asked for its key.
+    /// URL of a Blockfrost API, with `/api/v0`. If given, checks that the chain has every transaction of the file and
+    /// no further one, and asks the service at --api for its public key.
     #[arg(long, value_name = "URL")]
     ledger: Option<String>,
-    /// The service's public key, known from elsewhere: the `x` in its /.well-known/did.json. No other key is trusted
-    /// then.
+    /// The service's public key, if you know it: the `x` in its /.well-known/did.json. If given, no other key is
+    /// trusted.
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     service_key: Option<String>,
     /// The delivered content, to be compared with the listing and with the hash that the seller posted on the chain.
@@ -181,7 +181,7 @@ fn refused(why: String) -> Failure {
     Failure::Refused(format!("the quote cannot be collected: {why}"))
 }
 
-/// Requests a listing that is for sale, and returns its offer of a protected purchase.
+/// Requests the ways to pay for a listing, and returns the offer of a protected purchase.
 fn offered(shop: &Shop, listing: &str) -> Result<PaymentRequirements, Failure> {
     let answer = shop.service.ask("GET", &unlock(listing), Ask::default())?;
     if answer.status == 404 {
@@ -193,11 +193,11 @@ fn offered(shop: &Shop, listing: &str) -> Result<PaymentRequirements, Failure> {
     offered.ok_or_else(|| refused("no protected sale of it is offered now".into()))
 }
 
-/// Rebuilds the quote under which an escrow was locked. Takes any current offer of the listing, and replaces its terms
-/// and signature with those in the datum of the lock.
+/// Rebuilds the seller's signed offer under which the buyer locked the money. `offered` is any current offer of the
+/// listing; its terms and signature are replaced with those in the escrow's datum.
 fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentRequirements, Failure> {
     let extra = offered.extra.escrow().ok_or_else(|| refused("it has no escrow".into()))?;
-    // The first transaction's escrow with this seller's terms.
+    // Finds the escrow output for this listing in the first transaction.
     let cbor = evidence.steps.first().and_then(|step| hex::decode(&step.cbor).ok());
     let made = cbor.and_then(|cbor| TransactionUtxos::read(&cbor).ok()).map(|utxos| utxos.made).unwrap_or_default();
     let escrows = made.into_iter().filter(|output| output.address == offered.pay_to).map(Escrow::of);
@@ -229,11 +229,12 @@ fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentReq
     Ok(PaymentRequirements { extra: Extra::Escrow(Box::new(extra)), ..offered })
 }
 
-/// Results of the two comparisons that an arbiter makes with the delivered content. A result is `None` if no content
-/// was given, or if nobody proves the hash to compare it with.
+/// Results of the two comparisons that an arbiter makes with the delivered content. Both are `None` if the user gave no
+/// content.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ContentChecks {
+    /// Whether the content has the listed hash. `None` if it has, but no party proves the listed hash.
     output_matches_listing: Option<bool>,
     /// `true` if the content has the hash that the seller posted on the chain. `None` for an instant purchase, and
     /// before the seller has posted a result.
@@ -313,7 +314,7 @@ fn keys(shop: &Shop, arguments: &VerifyArguments, service: &str) -> Result<Resul
 /// is `None` if the user gave none.
 fn content_checks(evidence: &Evidence, shown: &Shown, proofs: &Proofs, content: Option<&[u8]>) -> ContentChecks {
     let listed = content.map(|content| ContentHash::of(content) == evidence.listing.content_hash);
-    // A hash that is only claimed shows nothing where it is equal.
+    // A match with a hash that no party proves is not evidence.
     let listed = listed.filter(|equal| !equal || proofs.has("listing.contentHash"));
     let posted = content.filter(|_| !shown.result.is_empty()).map(|content| {
         let hash = std::str::from_utf8(content).map(|text| result_hash(&evidence.purchase.id, text));

@@ -18,7 +18,7 @@ impl Keys {
         Self { first, others }
     }
 
-    /// Returns the key of the first address. The wallet signs in and sells with this key, and is paid at this address.
+    /// Returns the key of the first address. The wallet sells with this key, and is paid at this address.
     pub const fn first(&self) -> &SigningKey {
         &self.first
     }

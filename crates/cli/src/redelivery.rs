@@ -73,11 +73,11 @@ pub fn redeliver(shop: &Shop, keys: &Keys, listing: &str) -> Result<Option<Owned
     }
 }
 
-/// Returns the one of the wallet's addresses that bought a listing. Returns `None` if none did, or if the listing is
-/// off sale.
+/// Returns the wallet's address that bought a listing, or `None` if no address of the wallet did or the listing is off
+/// sale.
 fn buyer(shop: &Shop, keys: &Keys, listing: &str) -> Result<Option<Address>, Failure> {
     let answer = shop.service.ask("GET", &format!("/listings/{listing}"), Ask::default())?;
-    // Taken off sale: its seller is not public, and the first address is asked.
+    // The listing is off sale, so its seller is not public. The caller then tries the wallet's first address.
     if answer.status == 404 {
         return Ok(None);
     }

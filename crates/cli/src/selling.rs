@@ -53,8 +53,8 @@ pub struct SellArguments {
     excerpt: Option<String>,
 }
 
-/// Maximum percentage of the content that a description may reveal if it was derived from the content's first
-/// paragraph, because the seller wrote none.
+/// Maximum percentage of the content that title and description may reveal together if the seller wrote no description,
+/// so that the content's first paragraph is used instead.
 const MOST_DERIVED: usize = 25;
 
 /// Returns the title and the description of an offer. Uses the arguments if they are given, and otherwise takes both
@@ -86,7 +86,7 @@ fn described(arguments: &SellArguments, content: &str) -> Result<(String, String
     Ok((title, description))
 }
 
-/// Returns the paragraph that introduces the text as its description, or the reason why it cannot be public.
+/// Returns the introductory paragraph for use as the description, or the reason why the paragraph cannot be public.
 fn derived(title: &str, paragraph: Option<String>, content: &str) -> Result<String, &'static str> {
     let Some(text) = paragraph else {
         return Err("has no description in YAML front matter, and does not begin with a paragraph after its title");

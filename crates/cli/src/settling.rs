@@ -31,13 +31,12 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(180);
 /// Pause before a request is repeated.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Time in ms for which a payment may still be included after its validity interval has ended. A fork that began before
-/// the end may win and include the payment.
+/// Safety margin in ms after the end of a payment's validity interval. Within the margin, a rollback may still lead to
+/// a fork that includes the payment.
 const AFTER_THE_END_MS: Millis = 2 * 60 * 1_000;
 
-/// A signed payment, stored in the wallet's folder. The payment records its service, because a proof of the purchase is
-/// sent to no other service. It records the whole listing, because the service does not show a listing that is off
-/// sale.
+/// A signed payment, stored in the wallet's folder. Contains the service's address, because a proof of the purchase may
+/// be sent only to that service, and the whole listing, because the service does not show listings that are off sale.
 #[derive(Deserialize, Serialize)]
 pub struct Payment {
     /// Address of the service that sells the listing.
@@ -45,7 +44,7 @@ pub struct Payment {
     /// The listing as it was when the wallet bought it.
     pub listing: Listing,
     pub mode: DeliveryMode,
-    /// Entry of `accepts` in the 402 answer that this payment fulfils.
+    /// The offer that this payment accepts: an entry of `accepts` in the 402 response.
     pub accepted: PaymentRequirements,
     /// The wallet's address that pays and becomes the buyer.
     pub payer: Address,
@@ -237,8 +236,8 @@ impl Payment {
         let handed = hand_over_as_listed(shop, told, (&answer.body, &listing.content_hash), out, &advice);
         self.receipt = receipt.and_then(Value::as_str).map(str::to_owned);
         shop.home.write(&bought(&tx), self)?;
-        // If the service delivers something else, it may not have submitted the payment, which is kept while it could
-        // be.
+        // If the service delivered other content, it may not have submitted the payment yet. The payment is kept as
+        // long as the chain could still include it.
         if handed.is_ok() || self.fate(shop)? != Fate::Open {
             self.forget(shop)?;
         }

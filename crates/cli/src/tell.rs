@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// Returns the command with which the user called this program: `cargo surety` or `surety`. A variable that Cargo sets
-/// tells which.
+/// Returns the command with which the user called this program: `cargo surety` or `surety`. The two are distinguished
+/// by an environment variable that Cargo sets.
 pub fn program() -> &'static str {
     if std::env::var_os("CARGO_MANIFEST_DIR").is_some() { "cargo surety" } else { "surety" }
 }
@@ -45,7 +45,7 @@ pub fn under_way(words: String) {
 /// Installs a handler for interruptions (Ctrl-C). The handler prints the message set by [`under_way`] and exits with
 /// code 130.
 pub fn on_interruption(tell: Tell) {
-    // Without a handler the program ends without these words, as others do.
+    // If no handler can be installed, an interruption ends the program without this message.
     let _ = ctrlc::set_handler(move || {
         let words = UNDER_WAY.lock().map(|words| words.clone()).unwrap_or_default();
         if !words.is_empty() {

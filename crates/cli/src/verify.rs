@@ -56,7 +56,7 @@ pub enum NotAsAsked {
     Extra(String),
     #[error("the draft's metadata are not the commitment that this program asked for")]
     Commitment,
-    /// The 402 answer's terms are for a different HTTP request than this program's.
+    /// The terms in the 402 response are for a different HTTP request than the one that this program will send.
     #[error("{0}: name the service's own address with --api")]
     OtherRequest(#[from] OtherRequest),
     #[error("the draft needs the signature of another key")]
@@ -105,7 +105,8 @@ pub enum NotAsAsked {
     /// The lock breaks a rule of the scheme.
     #[error("the escrow: {0}")]
     Lock(#[from] LockError),
-    /// The transaction locks or pledges more lovelace (first value) than the maximum (second value).
+    /// The collateral (first value) exceeds the maximum (second value). The first value is the lovelace that a lock
+    /// adds to the price, or the lovelace that the wallet would lose if the transaction's script failed.
     #[error("the draft locks {} beside the price, and at most {} can be needed", .0.display_tada(), .1.display_tada())]
     TooMuchLocked(Lovelace, Lovelace),
     #[error("a refund would go to {0}, or in an output that this wallet would not sign for")]
@@ -240,7 +241,7 @@ pub(crate) fn elsewhere(output: &Output) -> NotAsAsked {
     NotAsAsked::Output { address: cardano::address::text_of(&output.address), lovelace: output.value.lovelace }
 }
 
-/// Signs a draft with the keys of the wallet's outputs that it spends, and with any other required keys. The
+/// Signs a draft with the key of each wallet output that the draft spends, and with any other required keys. The
 /// transaction's body stays the same, byte for byte.
 ///
 /// # Errors

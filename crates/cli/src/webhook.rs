@@ -14,7 +14,7 @@ use crate::{
 /// Subcommands of `webhook`.
 #[derive(Subcommand)]
 pub enum WebhookCommand {
-    /// Set the address, and print the secret if there was no webhook. Switches a webhook on that is off.
+    /// Set the address, and print the secret if there was no webhook. Also switches the webhook on again if it is off.
     Set {
         /// An https address on a public host name.
         url: String,

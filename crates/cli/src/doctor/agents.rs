@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Deployment, Probe, at, ensure, text};
 use crate::service::Ask;
 
-/// Maximum number of characters of a tool result that clients keep: 25,000 tokens of three characters.
+/// Length in characters from which clients truncate a tool result: 25,000 tokens of three characters.
 const MAX_RESULT: usize = 75_000;
 /// MCP protocol revision that has no handshake.
 const STATELESS: &str = "2026-07-28";

@@ -53,7 +53,7 @@ pub(super) const PROBES: [Probe; 5] = [
         need: "PAYMENT-SIGNATURE in either alphabet",
         mend: "decode both alphabets, with padding or without",
         send: |it| {
-            // Both letters in which the alphabets differ.
+            // The payment's base64 contains both characters in which the two alphabets differ.
             let payment = "{\"x402Version\":2,\"note\":\"???>>>\u{ff}\u{fe}\"}";
             let mut said = vec![];
             for header in [BASE64_STANDARD.encode(payment), BASE64_URL_SAFE_NO_PAD.encode(payment)] {

@@ -13,7 +13,7 @@ use crate::{proof, service::Ask};
 /// A Byron address on a test network, in hexadecimal.
 const BYRON: &str = "82d818582183581cbabababababababababababababababababababababababababababaa1024105001a00000000";
 
-/// Lovelace in the largest output of the test wallet that the doctor sends to the service.
+/// Lovelace in the largest output of the simulated wallet.
 const MOST: u64 = 5_000_000_000_000;
 /// Hexadecimal bytes, each of which is repeated to form a policy id.
 const POLICIES: [&str; 2] = ["11", "22"];
@@ -37,8 +37,8 @@ impl Deployment {
         hex::encode(self.key.enterprise_address().to_bytes())
     }
 
-    /// Returns the outputs of a test wallet: 600 small ones, one at a script's address, one at a Byron address, and a
-    /// large one at the end.
+    /// Returns the outputs of a simulated wallet: 600 small ones, one at a script's address, one at a Byron address,
+    /// and a large one at the end.
     fn many_outputs(&self) -> Vec<String> {
         let own = self.own();
         let small = (1..=600).map(|index| output(index, &own, 1_000_000));

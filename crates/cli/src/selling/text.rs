@@ -129,7 +129,7 @@ struct Words {
 }
 
 impl Words {
-    /// Reads the events of a block after its start, up to and including its end.
+    /// Collects the words of a Markdown block from the parser's events that follow its start event.
     fn of_block<'a>(events: impl Iterator<Item = Event<'a>>) -> Self {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         enum Inside {
@@ -170,8 +170,9 @@ fn in_one_line(text: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Returns the title and the description in YAML front matter that has `before` lines before it. Keys may be in capitals.
-/// Returns `None` if the YAML has no keys, such as a text between two rules.
+/// Parses the title and the description in YAML front matter, whose keys may be in capitals. `before` is the number of
+/// lines before the front matter, for line numbers in errors. Returns `None` if the YAML has no keys, as with plain
+/// text between two horizontal rules.
 ///
 /// # Errors
 /// Returns an error if the YAML is invalid.

@@ -50,7 +50,7 @@ pub fn action(draft: &DraftedTx, (action, escrow): (Action, &Escrow), own: &Own<
             let at: PlutusAddress = address.parse().map_err(|_| NotAsAsked::Payee(0, address.clone()))?;
             let output = only_to(&theirs, &at.to_bytes(), address)?;
             let Some(OutputDatum::Inline(cbor)) = &output.datum else { return Err(other) };
-            // At any time, because the contract enforces when.
+            // The time is not checked here, because the contract checks it.
             let goes_on = rule.continues(&escrow.datum, &Datum::from_cbor(cbor)?, 0, 0);
             let is_whole = output.value == escrow.utxo.value && output.reference_script.is_none();
             ensure(goes_on && is_whole, other)?;

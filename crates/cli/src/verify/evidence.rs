@@ -54,7 +54,8 @@ use crate::{
 
 /// Version of the file format.
 pub const VERSION: u8 = 2;
-/// Name under which the service lists a payout to a creator. Such a payout is not a step of the escrow.
+/// Status of a purchase's event in which the content's creator is paid. The event is left out of the evidence, because
+/// it does not change the escrow.
 const CREATOR_PAID: &str = "creator_paid";
 
 /// Contents of an evidence file.
@@ -74,8 +75,8 @@ pub struct Evidence {
     /// itself is left out, because it would let a reader of the file claim the purchase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub salt_digest: Option<ContentHash>,
-    /// Transactions of the purchase in chain order: the payment alone, or the lock and every transaction that followed
-    /// it.
+    /// Transactions of the purchase in chain order: a single payment, or the lock of an escrow and every transaction
+    /// that followed it.
     pub steps: Vec<Step>,
     /// The arbiters' award; `None` if no dispute was settled by an award.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,7 +186,7 @@ pub fn follows(purchase: &Purchase) -> Vec<(TxHash, Millis)> {
 }
 
 /// Checks that the parts of a file do not contradict each other, and determines who proves each field. `keys` are the
-/// trusted keys of the service; if empty, the service proves nothing.
+/// trusted keys of the service; if empty, no field is proven by the service.
 ///
 /// # Errors
 /// Returns the first part that contradicts another.
@@ -338,7 +339,7 @@ fn lock(
             NotAsAsked::OtherContent => flaw("listing", "its id and content hash are not what the quote commits to"),
             other => flaw("quote", other.to_string()),
         })?;
-    // Neither the seller nor a transaction says these.
+    // Neither the seller's signature nor a transaction contains these two fields.
     let unsigned = |extra: &EscrowExtra| extra.confirmation_policy.is_some() || extra.are_fees_sponsored.is_some();
     ensure(!quote.extra.escrow().is_some_and(unsigned), "quote", "it has terms that the seller did not sign")?;
     let price = quote.amount.get() == listing.price_lovelace.get();

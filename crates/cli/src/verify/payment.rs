@@ -52,7 +52,7 @@ pub struct SignedDraft {
     pub tx: SignedTx,
     /// The wallet's address that pays and becomes the buyer.
     pub payer: Address,
-    /// Entry of `accepts` in the 402 answer that this payment fulfils.
+    /// The offer that this payment accepts: an entry of `accepts` in the 402 response.
     pub accepted: PaymentRequirements,
     /// Address of the seller, or of the contract for a protected purchase.
     pub pay_to: String,
@@ -64,7 +64,7 @@ pub struct SignedDraft {
     pub is_committed: bool,
 }
 
-/// The user's command, in the form that a draft is compared with.
+/// The purchase that the user asked for, with which a draft is compared.
 pub struct Asked<'a> {
     pub listing: &'a Listing,
     pub mode: DeliveryMode,
@@ -83,7 +83,7 @@ pub fn payment(draft: &DraftedTx, asked: &Asked<'_>, own: &Own<'_>) -> Result<Si
     let tx = draft.read()?;
     let unpaid = Unpaid::deserialize(&draft.payment).map_err(|error| NotAsAsked::Terms(error.to_string()))?;
     let Unpaid { accepted, payload, extensions } = unpaid;
-    // None if the service does not support it.
+    // `None` if the service does not support request commitments.
     let (request, salt) = &asked.request;
     let commitment = request.is_declared_in(&extensions)?.then(|| request.salted(salt));
     let theirs = common(&tx, own, &Bounds { parts: &[], escrow: None, most_fee: MAX_FEE, commitment })?;

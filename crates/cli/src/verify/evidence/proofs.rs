@@ -11,7 +11,7 @@ use serde::Serialize;
 pub enum Prover {
     /// The chain includes the transactions.
     Chain,
-    /// The service signed the field. Its key is one that it publishes, or the one that the verifier gave.
+    /// The service signed the field, with a key that the service publishes or that the verifier gave.
     Service,
     /// The seller that the escrow names signed the terms that contain the field.
     Seller,
