@@ -36,7 +36,7 @@ pub struct Moment {
     pub slots: SlotConfig,
 }
 
-/// A payment that passed every rule. In the state that was read from the chain, the ledger accepts its transaction.
+/// A payment that passed every rule. The ledger would accept its transaction in the state that was read from the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedPayment {
     /// Transaction id: the hash of the body's bytes as received.
@@ -48,7 +48,7 @@ pub struct VerifiedPayment {
     pub inputs: Vec<TxRef>,
     /// First slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// Amount that the offer requests. The transaction pays at least that much.
+    /// Amount that the offer requests. The transaction pays at least this amount.
     pub amount: Amount,
     /// The escrow that the transaction creates; `None` for a direct payment to the seller.
     pub lock: Option<VerifiedLock>,

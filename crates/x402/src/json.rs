@@ -12,8 +12,8 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-/// Parses JSON. Rejects objects with a duplicate name, because two parsers could read them differently, and JSON with
-/// too many values.
+/// Parses JSON. Rejects JSON with too many values, and objects with a duplicate name, because two parsers could read
+/// such objects differently.
 pub(crate) fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     if has_more_values(text, MAX_VALUES) {
         return Err(de::Error::custom(format_args!("more than {MAX_VALUES} values")));

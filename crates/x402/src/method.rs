@@ -156,7 +156,7 @@ pub struct PaymentOutput {
 /// An offer, which may still lack the seller's signature.
 #[derive(Clone, Debug)]
 pub enum OfferDraft<'m> {
-    /// A complete offer, of a method that signs nothing.
+    /// A complete offer. Its payment method has no signed terms.
     Ready(Box<Offered>),
     /// An offer that needs the seller's signature.
     Unsigned(Box<UnsignedQuote<'m>>),
@@ -198,10 +198,10 @@ pub trait PaymentMethod {
     /// See [`OfferError`].
     fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError>;
 
-    /// Recognises an entry of `accepts` that this method offered for the sale, and returns the offer.
+    /// Checks that this method offered the entry `accepted` for the sale, and returns the offer.
     ///
     /// # Errors
-    /// [`Refusal`] if this method does not make such an offer.
+    /// [`Refusal`] if this method did not offer the entry for this sale.
     fn recognise(&self, sale: &Sale<'_>, accepted: &Accepted) -> Result<Offered, Refusal>;
 
     /// Checks the rules of this method that can be checked without the chain.
@@ -291,7 +291,7 @@ refusals! {
 
 impl Offered {
     /// Returns the digest that identifies the seller's signed terms, or `None` if the payment does not go into the
-    /// escrow. Only one transaction may use the terms: the first that claims them.
+    /// escrow. A service must accept only the first transaction that pays under these terms.
     #[must_use]
     pub fn terms_digest(&self) -> Option<TermsDigest> {
         self.terms.as_ref().map(AuthorizedTerms::terms_digest)
@@ -317,10 +317,10 @@ impl Offered {
     }
 }
 
-/// Finds the payment method that offered this entry of `accepts`, and returns it with its offer.
+/// Finds the payment method that offered the entry `accepted` for the sale, and returns the method and the offer.
 ///
 /// # Errors
-/// [`Refusal`] if no method makes such an offer.
+/// [`Refusal`] if no method offered the entry for this sale.
 pub fn recognise<'m>(
     methods: &[&'m dyn PaymentMethod],
     sale: &Sale<'_>,

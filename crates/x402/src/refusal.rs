@@ -136,7 +136,7 @@ impl Refusal {
         }
     }
 
-    /// Returns `true` if the payment cannot be parsed, so that the HTTP status is 400. It is 500 for
+    /// Returns `true` if the payment cannot be parsed. The HTTP status is 400 in this case, 500 for
     /// [`Refusal::Requirements`], which is the service's fault, and 402 for every other refusal (x402,
     /// `specs/transports-v2/http.md`, "Error Handling").
     #[must_use]

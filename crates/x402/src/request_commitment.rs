@@ -26,11 +26,11 @@ use crate::{
     wire::PaymentPayload,
 };
 
-/// Name of the extension, under which it stands in `extensions`.
+/// Name of the extension, which is its key in the object `extensions`.
 pub const NAME: &str = "cardano-request-commitment";
 /// Label under which the transaction's metadata contains the commitment.
 pub const METADATA_LABEL: u64 = 402;
-/// Name of the profile that defines how a request is turned into a digest. There is only this one.
+/// Name of the only profile, which defines how a request is turned into a digest.
 const PROFILE: &str = "http:1";
 const DOMAIN: &str = "x402:exact:cardano:request-commitment:http:1";
 
@@ -39,7 +39,7 @@ const DOMAIN: &str = "x402:exact:cardano:request-commitment:http:1";
 pub struct HttpRequest<'a> {
     /// HTTP method, with its case unchanged.
     pub method: &'a str,
-    /// Absolute URL with its query. Its origin is the configured public one rather than that of a `Host` header.
+    /// Absolute URL with its query. A server must use its configured public origin rather than the `Host` header.
     pub url: &'a str,
     /// Body of the request, without transfer encoding.
     pub body: &'a [u8],
@@ -169,8 +169,8 @@ impl RequestDigest {
     /// Returns whether the `extensions` of a 402 ask for a commitment to this request.
     ///
     /// # Errors
-    /// [`OtherRequest`] if they ask for a commitment to another request, or in an unknown way. The client should then
-    /// pay nothing.
+    /// [`OtherRequest`] if the 402 asks for a commitment to another request, or for a commitment in an unknown form.
+    /// The client should then not pay.
     pub fn is_declared_in(&self, extensions: &Map<String, Value>) -> Result<bool, OtherRequest> {
         let Some(extension) = extensions.get(NAME) else { return Ok(false) };
         let info = extension.get("info").cloned().unwrap_or_default();

@@ -6,7 +6,7 @@
 //!
 //! Sources: x402 specification v2, sections 5.1-5.3; its HTTP transport; the scheme document `exact` on Cardano.
 
-/// Implements serde for a type that is a string in JSON, with its `Display` and `FromStr`.
+/// Implements serde for a type that is a string in JSON, by means of the type's `Display` and `FromStr`.
 macro_rules! as_text {
     ($type:ident) => {
         impl serde::Serialize for $type {
@@ -62,7 +62,7 @@ pub(crate) use object::{list, object, present, present_object};
 pub const X402_VERSION: u8 = 2;
 /// Name of the payment scheme that this crate implements.
 pub const SCHEME_EXACT: &str = "exact";
-/// Number of seconds for which the terms in a 402 can be paid. The paying transaction may be valid for as long at most.
+/// Number of seconds for which the terms in a 402 can be paid. The paying transaction must not be valid for longer.
 pub const MAX_TIMEOUT_SECONDS: u32 = 300;
 
 /// The field `x402Version`, which is always the number 2.

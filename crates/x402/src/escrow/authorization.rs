@@ -29,7 +29,7 @@ pub struct AuthorizedTerms {
 refusals! {
     /// The rule that payment requirements break.
     pub enum AuthorizationError {
-        /// The requirements do not have the scheme's shape.
+        /// The requirements are not in the form that the scheme prescribes.
         #[error("{0}")]
         Schema(#[from] SchemaError) => "invalid_exact_cardano_requirements_masumi_schema",
         /// The name of the transfer method is not the configured name.
@@ -41,16 +41,16 @@ refusals! {
         /// The digest in the terms differs from that of the request commitment.
         #[error("terms.inputHash is not inputCommitment.digest")]
         InputHash => "invalid_exact_cardano_requirements_masumi_input_hash",
-        /// The deadlines are too close together.
+        /// The deadlines are closer together than the scheme allows.
         #[error("the deadlines are closer together than the scheme allows")]
         DeadlineGaps => "invalid_exact_cardano_requirements_masumi_deadline",
         /// The service does not allow this deployment of the contract, for example because it has other arbiters.
         #[error("this deployment of the escrow is not allowed")]
         Deployment => "invalid_exact_cardano_requirements_masumi_deployment",
-        /// `payTo` is not the address of the escrows of the declared deployment.
+        /// `payTo` is not the escrow address of the declared deployment.
         #[error("payTo is not the address of the escrow's deployment")]
         Address => "invalid_exact_cardano_requirements_masumi_address",
-        /// The terms name a registered agent, which this service cannot validate.
+        /// The terms claim that the seller is a registered agent. This crate does not validate registrations.
         #[error("terms.agentIdentifier claims a registration, which is not validated here")]
         AgentIdentifier => "invalid_exact_cardano_requirements_masumi_agent_identifier",
         /// The seller's signature is invalid.
@@ -76,8 +76,8 @@ pub(super) struct Issued<'a> {
 
 type Check = fn(&Issued<'_>) -> Result<(), AuthorizationError>;
 
-/// Every rule about the requirements except that for the seller's signature, in the order in which the rules are
-/// checked.
+/// Rules for payment requirements, in the order in which they are checked. The seller's signature is verified
+/// separately, after them.
 pub(super) const CHECKS: &[Check] =
     &[schema, method, commitment, input_hash, deadline_gaps, deployment, address, agent_identifier, identifier];
 
@@ -144,7 +144,7 @@ pub(super) async fn seller_signature(
 
 impl AuthorizedTerms {
     /// Verifies an entry of `accepts` against every rule of the scheme that does not need the transaction. The entry
-    /// may come from any server; only this deployment under this method name is allowed.
+    /// may come from any server, but it must be for this `deployment` and this name of the transfer method.
     ///
     /// # Errors
     /// Returns the first rule that the entry breaks.
@@ -182,8 +182,8 @@ impl AuthorizedTerms {
         }
     }
 
-    /// Returns the digest that identifies these terms (the scheme's *logical replay key*). Only one transaction may use
-    /// the terms: the first that claims them.
+    /// Returns the digest that identifies these terms (the scheme's *logical replay key*). A service must accept only
+    /// the first transaction that pays under these terms.
     #[must_use]
     pub const fn terms_digest(&self) -> TermsDigest {
         self.terms_digest

@@ -106,7 +106,7 @@ impl InputCommitment {
     }
 
     /// Computes the digest of the commitment's JSON, in which the field `digest` and the parts' contents are left out.
-    /// The field `inputHash` of the seller's terms must equal it.
+    /// The field `inputHash` of the seller's terms must equal this digest.
     #[must_use]
     pub fn input_hash(&self) -> ContentHash {
         let parts: Vec<_> = self.parts.iter().map(|part| CommitmentPart { content: None, ..part.clone() }).collect();
@@ -131,7 +131,7 @@ impl InputCommitment {
         if self.input_hash() == self.digest { Ok(()) } else { Err(CommitmentError::Digest) }
     }
 
-    /// Checks names, lengths and versions of the commitment according to the scheme's table, but no digest.
+    /// Checks the commitment's names, lengths and versions according to the scheme's table, but not its digests.
     pub(super) fn check_shape(&self) -> Result<(), CommitmentError> {
         if self.version != "1" {
             return Err(CommitmentError::Unsupported("version"));
@@ -166,8 +166,7 @@ impl Canonicalization {
     }
 }
 
-/// Computes the `input_hash` that an escrow for this listing must have. The arbiter compares it with the escrow's datum
-/// first.
+/// Computes the `input_hash` that an escrow's datum must contain if the escrow pays for this listing.
 #[must_use]
 pub fn listing_input_hash(listing_id: &str, content_hash: &ContentHash) -> ContentHash {
     InputCommitment::of_listing(listing_id, content_hash).digest

@@ -1,5 +1,5 @@
-//! The JSON object `extra` in an entry of `accepts` that is paid into the escrow. Unknown fields are rejected in it and
-//! in its parts, and every value has exactly one encoding.
+//! The JSON object `extra` in an entry of `accepts` for payments into the escrow. Unknown fields are rejected at every
+//! level, and every value has exactly one encoding.
 
 use ::escrow::Parameters;
 use cardano::{KeyHash, hash::to_hex};
@@ -14,11 +14,11 @@ use super::{
 };
 use crate::wire::{ConfirmationPolicy, PaymentRequirements, not_sponsored, object, present, present_object};
 
-/// Maximum size of a COSE object, in bytes. Padding would inflate the datum and so the lovelace that the buyer must
-/// lock.
+/// Maximum size of a COSE object, in bytes. The limit prevents padding, which would enlarge the datum and so increase
+/// the lovelace that the buyer must lock.
 const MAX_COSE_BYTES: usize = 512;
 
-/// The JSON object `extra` of an entry that is paid into the escrow. Unknown fields are rejected.
+/// The JSON object `extra` in an entry of `accepts` for payments into the escrow. Unknown fields are rejected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct EscrowExtra {
@@ -65,7 +65,7 @@ pub struct DeploymentWire {
 pub struct SchemaError(pub(super) String);
 
 impl EscrowExtra {
-    /// Parses the `extra` of an entry that is paid into the escrow.
+    /// Parses the `extra` of an entry of `accepts` for payments into the escrow.
     ///
     /// # Errors
     /// [`SchemaError`] for any deviation from the shape that the scheme prescribes.

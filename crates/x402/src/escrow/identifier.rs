@@ -6,11 +6,12 @@
 
 use cardano::hash::to_hex;
 
-/// Maximum size of a compressed identifier in bytes. The decompressed size can grow with its square.
+/// Maximum size of a compressed identifier in bytes. The decompressed size can grow with the square of the compressed
+/// size.
 const MAX_COMPRESSED_BYTES: usize = 2_048;
 const SELLER_NONCE_CHARS: usize = 64;
 
-/// The parts of a `blockchainIdentifier`, each in the form that it has in the JSON terms.
+/// The parts of a `blockchainIdentifier`, each encoded as in the JSON of the requirements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockchainIdentifier {
     /// Seller's nonce, 64 hexadecimal characters.

@@ -20,14 +20,14 @@ mod rules;
 
 pub use rules::RULES;
 
-/// Everything that is needed to check a lock, as read from the chain beforehand.
+/// Everything that is needed to verify a lock, that is, a transaction that pays into the escrow.
 #[derive(Clone, Copy, Debug)]
 pub struct LockFacts<'a> {
     /// Transaction that is to create the escrow.
     pub tx: &'a SignedTx,
     /// Signed terms that the escrow must follow.
     pub terms: &'a AuthorizedTerms,
-    /// Owner of the output that the payment's nonce names.
+    /// Address of the payer: the owner of the output that the payment's nonce names.
     pub payer: &'a Address,
     /// Protocol parameters of the current epoch.
     pub parameters: &'a ProtocolParameters,
@@ -42,7 +42,8 @@ pub struct VerifiedLock {
     pub buyer: Address,
     /// Datum of the escrow that the lock creates.
     pub datum: Datum,
-    /// Digest that identifies the seller's terms. Only one transaction may use them: the first that claims them.
+    /// Digest that identifies the seller's terms. A service must accept only the first transaction that pays under
+    /// these terms.
     pub terms_digest: TermsDigest,
     /// Index of the escrow among the outputs of the transaction.
     pub output_index: u16,

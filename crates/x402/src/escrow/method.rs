@@ -29,8 +29,8 @@ pub enum TransferMethod {
 #[error("the escrow's transfer method is `escrow` or `masumi`")]
 pub struct UnknownMethod;
 
-/// The payment method cannot be offered under the name `masumi`: clients derive the escrow's address from the published
-/// contract of that name, and this deployment's address differs, so they could not pay.
+/// The deployment cannot be offered under the name `masumi`, because it is not recorded as a deployment of the
+/// published contract. Clients derive the escrow's address from that contract, so they could not pay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "clients of the method `masumi` derive the escrow's address from the published validator, blueprint \
@@ -43,7 +43,7 @@ impl TransferMethod {
     /// derive `payTo` from the published validator and `extra.deployment`, and reject any other address.
     ///
     /// # Errors
-    /// [`NotPublished`] if clients would derive another address.
+    /// [`NotPublished`] if the name is `masumi` and the deployment is not recorded as one of the published validator.
     pub fn check_deployment(self, deployment: &Deployment) -> Result<(), NotPublished> {
         let published = deployment.blueprint_sha256 == Some(PUBLISHED_BLUEPRINT);
         if self == Self::Escrow || published { Ok(()) } else { Err(NotPublished) }

@@ -31,13 +31,13 @@ const MAX_TIME_DIGITS: usize = 16;
 pub struct SellerTerms {
     /// The seller's address, whose key signs the terms.
     pub seller: Address,
-    /// Address to which the seller's money must go; `None` if the terms name none.
+    /// Address at which the seller must be paid; `None` for the address in `seller`.
     pub seller_return: Option<Address>,
     /// The seller's random nonce, new for every quote.
     pub seller_nonce: [u8; 32],
     /// The buyer's nonce of 7 to 13 bytes; empty if there is none.
     pub buyer_nonce: Vec<u8>,
-    /// The seller's asset in the Masumi registry.
+    /// Identifier of the seller's asset in the Masumi registry, if the seller is registered.
     pub agent_identifier: AgentIdentifier,
     /// Digest of the commitment to the purchased listing
     /// ([`InputCommitment::input_hash`](super::InputCommitment::input_hash)).
@@ -46,8 +46,8 @@ pub struct SellerTerms {
     pub deadlines: Deadlines,
 }
 
-/// The identifier of a registered agent in JSON. An unregistered seller can have any of three forms. They are kept
-/// apart, because each gives the terms a different digest.
+/// Identifier of a registered agent, as in the JSON of the terms. For an unregistered seller, the field may be absent,
+/// null or empty. The three forms are distinguished, because each gives the terms a different digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentIdentifier {
     /// The field is absent.

@@ -25,10 +25,11 @@ pub const MAX_INPUT_TRANSACTIONS: usize = 16;
 /// 1,600.
 pub const MAX_INPUT_TOKENS: usize = 1_000;
 
-/// Maximum number of concurrent lookups for one payment. Each can return three outputs full of tokens.
+/// Maximum number of concurrent lookups for one payment. The limit bounds memory, because each lookup may return
+/// outputs with [`MAX_INPUT_TOKENS`] tokens.
 const LOOKUPS_AT_ONCE: usize = 2;
 
-/// The state of the chain around a transaction.
+/// The state of the chain that is needed to verify a payment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// State of each output that the transaction spends.

@@ -72,7 +72,7 @@ pub async fn verify(
     moment: Moment,
 ) -> Result<VerifiedPayment, VerifyError> {
     let case = PaymentContext::new(offered, payment)?;
-    // Only checked if the inputs have to be looked up.
+    // [`verify_with_facts`] omits this check, because it does not look up the inputs.
     inputs::are_few(&case)?;
     judge_alone(method, &case, moment)?;
     witnesses::verify(signatures, payment).await?;
@@ -80,7 +80,7 @@ pub async fn verify(
     judge(PAYER_RULES, &VerificationContext { case: &case, facts: &facts, moment })?;
     facts.complete(chain, payment).await?;
     let context = VerificationContext { case: &case, facts: &facts, moment };
-    // If these hold too many tokens, not all inputs were looked up.
+    // If the inputs hold too many tokens, the lookup stopped early, so this check comes before the other rules.
     inputs::hold_few_tokens(&context)?;
     Ok(judge_whole(method, &context)?)
 }

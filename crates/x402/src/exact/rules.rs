@@ -45,7 +45,7 @@ pub struct PaymentContext<'a> {
 pub struct VerificationContext<'a> {
     /// The payment and its offer.
     pub case: &'a PaymentContext<'a>,
-    /// State of the chain around the payment's transaction.
+    /// State of the chain that the rules need.
     pub facts: &'a Facts,
     /// Time of verification.
     pub moment: Moment,

@@ -1,10 +1,11 @@
 //! The transfer method `default`: the buyer pays the seller's address directly.
 //!
-//! The accepted transactions are deliberately limited. They spend preprod outputs of keys, each with its owner's valid
-//! signature. They contain no mint, certificates, withdrawals, votes, proposals, donation, collateral, reference
-//! inputs, scripts, redeemers, datums or Byron signatures, and no Byron or mainnet addresses. Tokens may pass through
-//! if they are conserved exactly, and metadata is allowed if the body contains its hash. One output at `payTo` holds at
-//! least the amount. For such transactions the rules here are complete: the ledger rejects none that they accept.
+//! The accepted transactions are deliberately limited. They spend only preprod outputs at key addresses, each with its
+//! owner's valid signature. They contain no mint, certificates, withdrawals, votes, proposals, donation, collateral,
+//! reference inputs, scripts, redeemers, datums or Byron signatures, and no Byron or mainnet addresses. Tokens may pass
+//! through if they are conserved exactly, and metadata is allowed if the body contains its hash. One output at `payTo`
+//! holds at least the amount. For such transactions the rules here are complete: the ledger rejects none that they
+//! accept.
 
 use cardano::{
     Address, Lovelace,

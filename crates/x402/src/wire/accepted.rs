@@ -64,7 +64,7 @@ impl Accepted {
     }
 
     /// Returns `true` if this entry and `offered` have the same canonical JSON (RFC 8785). An alias of the network's
-    /// name is first replaced by that name.
+    /// name counts as the name itself.
     ///
     /// An offered entry can contain a signature that the sender does not know. The comparison therefore takes constant
     /// time, so that it does not reveal how much of the signature was guessed.
@@ -77,7 +77,7 @@ impl Accepted {
     }
 
     /// Compares this entry with `offered` like [`Accepted::is`], and names the first field that differs. Must be used
-    /// only for entries without secrets, because its duration reveals how much of them is right.
+    /// only for entries without secrets, because the duration of the comparison could reveal a secret.
     ///
     /// # Errors
     /// [`InvalidAccepted`] if the entries differ.

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// Name of the extension, under which it stands in `extensions`.
+/// Name of the extension, which is its key in the object `extensions`.
 pub const NAME: &str = "bazaar";
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 

@@ -17,11 +17,11 @@ pub const PAYMENT_SIGNATURE: &str = "PAYMENT-SIGNATURE";
 /// Name of the header in which the response to a paid request tells the payment's outcome.
 pub const PAYMENT_RESPONSE: &str = "PAYMENT-RESPONSE";
 
-/// Maximum length of a header's value, in characters. A transaction of 16 KiB, encoded as base64 twice, has 29,128, and
-/// requirements with commitments and signatures have a few thousand.
+/// Maximum length of a header's value, in characters. A transaction of 16 KiB takes 29,128 characters, because it is
+/// encoded as base64 twice. Requirements with commitments and signatures take a few thousand.
 pub const MAX_HEADER_BYTES: usize = 48 * 1024;
 
-/// Decodes base64 with or without padding, because clients' libraries differ.
+/// Configuration that accepts base64 with or without padding, because clients' libraries differ.
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const ANY_STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
@@ -49,7 +49,7 @@ pub fn encode_header<T: Serialize>(object: &T) -> Result<String, HeaderError> {
     Ok(STANDARD.encode(serde_json::to_string(object).map_err(HeaderError::json)?))
 }
 
-/// Decodes the x402 object in a header's value. Objects in it must not have a name twice.
+/// Decodes the x402 object in a header's value. JSON objects with a duplicate name are rejected.
 ///
 /// # Errors
 /// See [`HeaderError`].

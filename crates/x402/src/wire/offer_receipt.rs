@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::Network;
 use crate::json::canonical;
 
-/// Name of the extension, under which it stands in `extensions`.
+/// Name of the extension, which is its key in the object `extensions`.
 pub const NAME: &str = "offer-receipt";
 /// Version of the receipt's format, which is part of the signed payload.
 const VERSION: u8 = 1;

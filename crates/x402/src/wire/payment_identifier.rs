@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::{HeaderError, PaymentPayload, header::decode_json};
 use crate::json;
 
-/// Name of the extension, under which it stands in `extensions`.
+/// Name of the extension, which is its key in the object `extensions`.
 pub const NAME: &str = "payment-identifier";
 const MIN_CHARS: usize = 16;
 const MAX_CHARS: usize = 128;
@@ -113,8 +113,8 @@ impl PaymentPayload {
     }
 }
 
-/// Computes the digest of the payment to which a client's id is bound: the SHA-256 of the canonical JSON (RFC 8785) of
-/// the whole payload in a `PAYMENT-SIGNATURE` header, including unknown fields.
+/// Computes the digest with which two payments under one client's id are compared: the SHA-256 of the canonical JSON
+/// (RFC 8785) of the whole payload in a `PAYMENT-SIGNATURE` header, including unknown fields.
 ///
 /// # Errors
 /// [`HeaderError`] if the header contains no JSON.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::PaymentPayload;
 
-/// Name of the extension, under which it stands in `extensions`.
+/// Name of the extension, which is its key in the object `extensions`.
 pub const NAME: &str = "request-binding";
 /// Minimum length of the secret in characters, so that it cannot be guessed.
 const MIN_CHARS: usize = 16;
@@ -30,7 +30,8 @@ pub fn offered(secret: &str) -> Map<String, Value> {
 }
 
 impl PaymentPayload {
-    /// Returns `true` if the payment echoes the secret of a 402, so that nobody else can have produced the same header.
+    /// Returns `true` if the payment contains a secret of at least 16 characters, so that nobody else can guess its
+    /// header. The secret is not compared with the one in the 402.
     #[must_use]
     pub fn is_bound(&self) -> bool {
         let info = self.extensions.as_ref().and_then(|extensions| extensions.get(NAME)?.get("info"));

@@ -35,7 +35,8 @@ pub struct SettlementResponse {
 pub struct SettlementExtra {
     /// Kind of evidence.
     pub status: SettlementStatus,
-    /// Number of newer blocks; 0 in the newest block, -1 in the mempool. Absent while pending and not included.
+    /// Number of newer blocks: 0 if the newest block includes the payment, and -1 if the status is `mempool`. Absent
+    /// while the payment is pending and no block includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmations: Option<i64>,
     /// Transaction id, while pending.

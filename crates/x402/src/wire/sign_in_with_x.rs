@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Challenges are not stored. Twelve of a nonce's 16 bytes are a MAC over the resource and the times, so a challenge
-//! that this service did not issue, or with other times, is rejected. A header can be repeated until it expires, for
-//! its one resource.
+//! that this service did not issue, or with other times, is rejected. A signed header can be used repeatedly until its
+//! challenge expires, but only for its resource.
 //!
 //! Source: x402's `specs/extensions/sign-in-with-x.md`, which defines EVM and Solana, and CAIP-122.
 
@@ -31,11 +31,11 @@ use time::{
 
 use super::decode_header;
 
-/// Name of the extension, under which it stands in `extensions`.
+/// Name of the extension, which is its key in the object `extensions`.
 pub const NAME: &str = "sign-in-with-x";
 /// Name of the header in which a request carries the signed challenge.
 pub const SIGN_IN_WITH_X: &str = "SIGN-IN-WITH-X";
-/// Maximum length of the header in characters. With the longest address and a URI of 200 characters, it has about
+/// Maximum length of the header in characters. A header with the longest address and a URI of 200 characters has about
 /// 3,500.
 pub const MAX_HEADER: usize = 8 * 1024;
 /// Lifetime of a challenge in ms: the default of the extension's specification.
@@ -47,7 +47,8 @@ const TYPE: &str = "cip8";
 const VERSION: &str = "1";
 /// Purpose of the signature, which the wallet shows.
 const STATEMENT: &str = "Get again what this address bought here. Nothing is paid.";
-/// Domain separator for deriving the nonces' key from a secret. Other keys are derived from the same secret.
+/// Domain separator for deriving the key for nonces from the service's secret, from which other keys are derived as
+/// well.
 const KEY_DOMAIN: &[u8] = b"x402:sign-in-with-x:nonce:v1";
 /// Number of random bytes of a nonce. The rest of its 16 bytes is a MAC.
 pub const RANDOM_BYTES: usize = 4;
@@ -219,7 +220,7 @@ impl Resource<'_> {
             }
         }
         self.check_nonce(&challenge)?;
-        // An authentic time parses.
+        // The nonce was verified, so the time is one that this service formatted.
         let expires = OffsetDateTime::parse(&challenge.expiration_time, &Rfc3339).map_err(|_| SignInError::Nonce)?;
         if expires.unix_timestamp_nanos() < i128::from(now).saturating_mul(1_000_000) {
             return Err(SignInError::Expired);

@@ -53,7 +53,7 @@ fn of_datum(lock: &Lock<'_>, rule: impl FnOnce(&Datum) -> LockResult) -> LockRes
     lock.datum().map_or(Ok(()), rule)
 }
 
-/// Checks that a field of the datum equals the signed terms. `same` compares them.
+/// Checks that a field of the datum equals that field of the signed terms. The closure `same` compares the two.
 fn signed(lock: &Lock<'_>, field: Field, same: impl FnOnce(&Datum) -> bool) -> LockResult {
     of_datum(lock, |datum| holds(same(datum), LockError::Mismatch(field)))
 }
@@ -90,8 +90,8 @@ fn cooldown(lock: &Lock<'_>) -> LockResult {
     of_datum(lock, |datum| holds(datum.seller_cooldown == 0 && datum.buyer_cooldown == 0, LockError::Cooldown))
 }
 
-/// Returns the names and values of the datum's addresses that the buyer chooses. The seller's two addresses must equal
-/// those in the signed terms.
+/// Returns the addresses in the datum that the buyer chooses, with the names of their fields. The seller's addresses
+/// are left out, because they must equal those in the signed terms.
 fn buyers(datum: &Datum) -> impl Iterator<Item = (&'static str, PlutusAddress)> {
     let return_address = datum.buyer_return_address.map(|address| ("buyer_return_address", address));
     [("buyer", datum.buyer)].into_iter().chain(return_address)
@@ -132,7 +132,7 @@ fn buyer(lock: &Lock<'_>) -> LockResult {
     of_datum(lock, |datum| holds(buyer_key(datum).is_none_or(|key| key == *payer), LockError::Buyer))
 }
 
-/// Checks that the buyer's signature is present. The rules for all payments verify every signature of the transaction.
+/// Checks only that the buyer's signature is present, because the rules for all payments verify every signature.
 fn buyer_witness(lock: &Lock<'_>) -> LockResult {
     let signed = |key: KeyHash| lock.facts.tx.vkey_witnesses.iter().any(|witness| witness.key_hash() == key);
     of_datum(lock, |datum| holds(buyer_key(datum).is_none_or(signed), LockError::BuyerWitness))
@@ -152,8 +152,8 @@ fn reference_key(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::ReferenceKey, |datum| datum.reference_key == lock.facts.terms.reference_key)
 }
 
-/// Checks that the datum contains the seller's signature of the terms. A valid signature is always longer than the
-/// contract's minimum of 16 bytes; the check makes that explicit.
+/// Checks that the datum contains the seller's signature of the terms, and that it has the contract's minimum length of
+/// 16 bytes, although a valid signature is always longer.
 fn reference_signature(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::ReferenceSignature, |datum| {
         datum.reference_signature == lock.facts.terms.reference_signature

@@ -7,7 +7,7 @@ use super::VerificationContext;
 use crate::Refusal;
 
 refusals! {
-    /// The limit that a payment breaks, among those that the protocol parameters set.
+    /// The limit of the ledger's protocol parameters that a payment breaks.
     #[derive(Copy)]
     pub enum LimitBroken {
         /// The transaction exceeds the maximum size.

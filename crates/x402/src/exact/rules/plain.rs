@@ -1,5 +1,6 @@
-//! Rule 6: a transaction "that moves value the inputs and outputs do not show" cannot be balanced from outside and is
-//! rejected. So is everything else that a plain payment does not need.
+//! Rule 6: the transaction must be a plain payment. The scheme rejects a transaction "that moves value the inputs and
+//! outputs do not show", because conservation of value could not be checked. These rules also reject every other part
+//! that a plain payment does not need.
 
 use cardano::tx::{Output, TxPart};
 

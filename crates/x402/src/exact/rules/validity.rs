@@ -13,9 +13,8 @@
 use super::VerificationContext;
 use crate::Refusal;
 
-/// Number of slots (seconds) after its TTL for which a payment that is already on the chain is still accepted. A payer
-/// asks for the content soon after paying. An older transfer to the same seller is rejected, because it was for
-/// something else.
+/// Number of slots (seconds) after the TTL for which a payment is still accepted if it is already public. A payer asks
+/// for the content soon after paying, so an older transfer to the same seller was for something else.
 const PUBLIC_SLOTS: u64 = 60 * 60;
 
 const OUT_OF_RANGE: Refusal = Refusal::Requirements("the time is out of the range of the chain's slots");
@@ -59,7 +58,7 @@ pub fn has_an_end(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     end(context).map(|_| ())
 }
 
-/// Checks that the TTL has not passed. If the payment is already public, checks that it passed at most an hour ago.
+/// Checks that the TTL has not passed. If the payment is already public, the TTL may have passed up to an hour ago.
 pub fn has_not_ended(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let ttl = end(context)?;
     let clock = context.moment.slots.slot_at(now_ms(context)).ok_or(OUT_OF_RANGE)?;
