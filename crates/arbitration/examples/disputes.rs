@@ -99,7 +99,8 @@ impl Stage {
             State::ResultSubmitted => &[result],
             State::RefundRequested => &[Step::SetRefundRequested],
             State::Disputed => &[result, Step::SetRefundRequested],
-            // The dispute reset the seller's cooldown. A buyer who gives in would have to wait for their own.
+            // The dispute reset the seller's cooldown, so the seller can act at once. The buyer would have to wait for
+            // a cooldown.
             State::RefundAuthorized => &[result, Step::SetRefundRequested, Step::AuthorizeRefund],
             State::WithdrawAuthorized => return Err("not played here".into()),
         };

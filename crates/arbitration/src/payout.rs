@@ -1,4 +1,4 @@
-//! Pays an award: records the transaction in the outbox before it is submitted, and never has two at the same time.
+//! Pays an award. Records the payout in the outbox before it is submitted, and never has two open payouts of one award.
 
 use std::collections::BTreeSet;
 

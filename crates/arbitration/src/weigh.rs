@@ -12,8 +12,9 @@ use crate::{
 };
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// Decides on the delivered text in the request. If it matches the result that the seller posted, its hash is
-    /// stored permanently. If a later request sends another text, the stored hash is used instead.
+    /// Decides a dispute by the delivered text in the request. If the text matches the result that the seller posted,
+    /// its hash is stored permanently. If a later request sends a text that does not match, the stored hash is used
+    /// instead.
     pub(crate) async fn weigh(
         &self,
         disputed: &DisputedEscrow,

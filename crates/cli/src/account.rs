@@ -36,7 +36,7 @@ pub struct LimitsArguments {
     /// 100 ADA, so 100 turns approvals off.
     #[arg(long, value_name = "ADA")]
     ask_above: Option<u32>,
-    /// Whether agents may buy with protection only.
+    /// Whether agents may make only protected purchases.
     #[arg(long, value_name = "true|false", action = clap::ArgAction::Set)]
     protected_only: Option<bool>,
     /// Minimum reputation of the sellers from whom agents may buy: 0 for every seller, at most 100.

@@ -34,8 +34,7 @@ use crate::{
 /// Maximum time to wait until a block includes a transaction, in seconds. A drafted transaction is valid for three
 /// minutes.
 const WAIT_SECONDS: u64 = 240;
-/// Maximum number of drafts for one action. A new draft is needed if another transaction changes the escrow before ours
-/// is included.
+/// Maximum number of drafts for one action. A new draft is needed if another transaction spends the escrow first.
 const MAX_TRIES: u32 = 3;
 /// Maximum time to wait for another party's transaction, in seconds.
 const MOVE_SECONDS: u32 = 90;

@@ -27,7 +27,7 @@ type Finding = Result<(), String>;
 struct Probe {
     /// Client programs that send requests like this one, by name.
     clients: &'static str,
-    /// The capability of a deployment that these clients need.
+    /// The capability that these clients need from a deployment.
     need: &'static str,
     /// Advice to the operator of a deployment that lacks the capability.
     mend: &'static str,
@@ -87,7 +87,7 @@ fn ensure(holds: bool, otherwise: &str) -> Finding {
     if holds { Ok(()) } else { Err(otherwise.to_owned()) }
 }
 
-/// Adds the name of the affected part of the request to an error.
+/// Prefixes an error with the name of the affected part of the request.
 fn about<T>(what: &str, found: Result<T, String>) -> Result<T, String> {
     found.map_err(|reason| format!("{what}: {reason}"))
 }

@@ -11,7 +11,7 @@ use crate::{
     tell::{plain, time_of},
 };
 
-/// Which events to print.
+/// Arguments of `events`.
 #[derive(Args)]
 pub struct EventsArguments {
     /// Maximum number of events.

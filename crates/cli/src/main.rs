@@ -102,7 +102,7 @@ enum Command {
     Wallet(wallet::WalletCommand),
     /// Get test ADA from a local ledger.
     Fund {
-        /// Amount in ADA: at least 1, because the ledger makes no smaller output.
+        /// Amount in ADA: at least 1, because the ledger permits no smaller output.
         #[arg(default_value = "50", value_parser = wallet::at_least_one_ada)]
         ada: Lovelace,
     },

@@ -49,8 +49,8 @@ pub fn run(shop: &Shop, ProveArguments { listing, out }: &ProveArguments) -> Res
     hand_over(shop, json!({ "listing": listing, "purchase": purchase }), &content, out.as_ref())
 }
 
-/// Requests the content of a listing again. The request is signed by the key of the address that bought it. Returns
-/// `None` if the wallet does not own the listing.
+/// Requests the content of a listing again. The key of the buyer's address signs the request. Returns `None` if the
+/// wallet does not own the listing.
 ///
 /// # Errors
 /// Returns an error if the service does not answer, or if the listing does not exist.

@@ -1,4 +1,4 @@
-//! `surety sell`
+//! `surety sell` and `surety edit`.
 
 mod text;
 
@@ -57,8 +57,8 @@ pub struct SellArguments {
 /// so that the content's first paragraph is used instead.
 const MOST_DERIVED: usize = 25;
 
-/// Returns the title and the description of an offer. Uses the arguments if they are given, and otherwise takes both
-/// from the text.
+/// Returns the title and the description of an offer. Each comes from its argument if that is given, and otherwise from
+/// the text; the title may also come from the file's name.
 ///
 /// # Errors
 /// Returns an error that names the missing argument if the text has no title or description that may be public.

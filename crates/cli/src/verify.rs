@@ -94,7 +94,7 @@ pub enum NotAsAsked {
     Authorization(#[from] AuthorizationError),
     #[error("the contract: {0}")]
     Blueprint(#[from] BlueprintError),
-    /// The terms name a contract address that is not the one that this program knows.
+    /// The contract's address in the terms is not the address that this program knows.
     #[error(
         "the money would be locked at {declared}, and the contract that this program knows is at {known}; for another \
          contract name its blueprint with --contract"
@@ -113,7 +113,7 @@ pub enum NotAsAsked {
     RefundElsewhere(String),
     #[error("the escrow's datum: {0}")]
     Datum(#[from] InvalidDatum),
-    /// The draft does not perform the requested action, which this value names.
+    /// The draft does not perform the requested action. Contains the action's name.
     #[error("the draft does not perform {0} on the escrow")]
     OtherAction(&'static str),
 }

@@ -73,7 +73,7 @@ impl Shop {
             Err(VerifyError::Refused(why)) => return refuse(Some(&why)),
             Err(VerifyError::Chain(why)) => return unavailable(&why),
         };
-        // A transaction that was public before it came here may be anyone's.
+        // Anyone could present a transaction that was already public.
         if !self.record(&payment) {
             return refuse(Some(&NotSettled::Duplicate.into()));
         }
@@ -109,7 +109,8 @@ impl Shop {
         exact::verify(method, &offered, &payment, &self.chain, &Native, moment).await
     }
 
-    /// Records a payment before it is submitted. Returns whether it may be settled: not if it was public before.
+    /// Records a payment before it is submitted. Returns whether the payment may be settled, which is not the case if
+    /// it was public before this server recorded it.
     fn record(&self, payment: &VerifiedPayment) -> bool {
         let mut payments = self.payments.lock().unwrap_or_else(PoisonError::into_inner);
         let known = payments.contains_key(&payment.tx_id);

@@ -30,7 +30,7 @@ use crate::{Refusal, escrow::VerifiedLock, wire::Amount};
 /// The time of verification, with the network's conversion between slots and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Wall clock in POSIX milliseconds. Rules use the later of it and the newest block's time.
+    /// Wall clock in POSIX milliseconds. The rules use the later of this time and the newest block's time.
     pub now_ms: Millis,
     /// Conversion between slots and time.
     pub slots: SlotConfig,

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A shop recognises its own offers ([`crate::method::recognise`]). A facilitator cannot, because the offers are those
-//! of other servers. It takes the requirements from the request, checks that the buyer accepted exactly these, and for
-//! the escrow that the seller signed them.
+//! of other servers. It takes the requirements from the request and checks that the buyer accepted the same ones. For
+//! payments into the escrow, it also checks that the seller signed them.
 
 use ::escrow::Deployment;
 use cardano::{ContentHash, keys::VerifyEd25519};
@@ -88,9 +88,9 @@ impl FacilitatorRequest {
         serde_json::from_value(json::parse(body)?)
     }
 
-    /// Checks the requirements, and that the buyer accepted exactly these. Returns the offer against which the payment
-    /// must be verified. `escrow` is the escrow deployment that the facilitator supports, with the name of its transfer
-    /// method.
+    /// Checks the requirements, and that they are equal to those that the buyer accepted. Returns the offer against
+    /// which the payment must be verified. `escrow` is the escrow deployment that the facilitator supports, with the
+    /// name of its transfer method.
     ///
     /// # Errors
     /// [`Refusal`] with the first rule that the request breaks.

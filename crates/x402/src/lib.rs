@@ -57,7 +57,7 @@
 //!     exact::verify(method, &offered, &payment, chain, signatures, moment).await
 //! }
 //!
-//! /// `PAYMENT-RESPONSE`, and why the content is not delivered, if it is not.
+//! /// Returns `PAYMENT-RESPONSE`, and the reason if the content is not delivered.
 //! fn payment_response(
 //!     network: Network,
 //!     payment: &VerifiedPayment,

@@ -54,7 +54,7 @@ pub fn decode(bytes: Vec<u8>) -> Result<Decoded, NotText> {
     }
 }
 
-/// Front matter between lines of `---` that is not valid YAML.
+/// The front matter, which stands between lines of `---`, is not valid YAML.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "has front matter that is not valid YAML, at line {line} ({reason}): correct it, or say both --title and --description"

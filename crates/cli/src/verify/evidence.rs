@@ -8,9 +8,9 @@
 //! nobody            what is left: a claim
 //! ```
 //!
-//! [`check`] compares the parts of the file with each other; a contradiction is a [`Flaw`]. Whether the chain includes
-//! the transactions, and no further one, only the chain can say ([`crate::evidence`]). Facts about the service are
-//! proven only by keys that the verifier knows from elsewhere, because a file cannot vouch for its own key.
+//! [`check`] compares the parts of the file with each other; a contradiction is a [`Flaw`]. Only the chain can tell
+//! whether it includes the transactions, and no further one ([`crate::evidence`]). Facts about the service are proven
+//! only by keys that the verifier knows from elsewhere, because a file cannot vouch for its own key.
 
 mod proofs;
 mod signed;
@@ -137,7 +137,7 @@ pub struct Flaw {
     pub why: String,
 }
 
-/// Facts that follow from the transactions in a file alone.
+/// Facts about a purchase that are derived from the transactions in its evidence file.
 pub struct Shown {
     /// For each step, the purchase's status after it, and the datum of the escrow output that the step creates, if any.
     pub steps: Vec<(String, Option<Vec<u8>>)>,
@@ -326,7 +326,8 @@ fn pays_seller(Evidence { listing, purchase, .. }: &Evidence, utxos: &Transactio
     ensure(paid.contains(&listing.price_lovelace), "listing.priceLovelace", "not paid")
 }
 
-/// Returns the escrow that the first transaction locked under the quote, with the deployment of its contract.
+/// Returns the escrow that the first transaction created under the seller's signed terms (`quote`), and the deployment
+/// of its contract.
 fn lock(
     evidence: &Evidence,
     quote: &PaymentRequirements,

@@ -44,7 +44,7 @@ refusals! {
         /// The deadlines are closer together than the scheme allows.
         #[error("the deadlines are closer together than the scheme allows")]
         DeadlineGaps => "invalid_exact_cardano_requirements_masumi_deadline",
-        /// The service does not allow this deployment of the contract, for example because it has other arbiters.
+        /// The contract's deployment is not the one that the service allows. It may have other arbiters, for example.
         #[error("this deployment of the escrow is not allowed")]
         Deployment => "invalid_exact_cardano_requirements_masumi_deployment",
         /// `payTo` is not the escrow address of the declared deployment.

@@ -82,7 +82,7 @@ pub enum LockError {
     /// The buyer's address or return address is a script's.
     #[error("the escrow datum's {0} is a script: it must be an address with a payment key")]
     ScriptParty(&'static str),
-    /// A party's address is the escrow itself, so no payout could ever be made.
+    /// The buyer's address or return address is the escrow itself, so the buyer could never be paid.
     #[error("the escrow datum's {0} is the escrow itself")]
     EscrowParty(&'static str),
     /// Buyer and seller would be paid at the same address.

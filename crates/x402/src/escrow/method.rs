@@ -12,8 +12,7 @@ pub const PUBLISHED_BLUEPRINT: ContentHash = ContentHash::new([
     0x4b, 0x9c, 0x14, 0x45, 0xfa, 0x36, 0xd1, 0x0e, 0xb8, 0xb5, 0x83, 0xde, 0xc7,
 ]);
 
-/// Name of the transfer method that pays into the escrow. The signed terms contain the name, so it is chosen when a
-/// quote is signed and checked when the quote comes back.
+/// Name of the transfer method that pays into the escrow. The seller's signature covers the name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TransferMethod {

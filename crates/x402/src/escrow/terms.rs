@@ -19,7 +19,7 @@ const PAYMENT_TYPE: &str = "Web3CardanoV2";
 /// Allowed length of the buyer's nonce in bytes, unless the nonce is empty (scheme document, "Constraints for
 /// `terms`").
 const BUYER_NONCE_BYTES: std::ops::RangeInclusive<usize> = 7..=13;
-/// Maximum length of the identifier of a registered agent's asset in bytes: a policy id and an asset name.
+/// Maximum length of an agent identifier in bytes: a policy id of 28 bytes and an asset name of 32.
 const MAX_AGENT_IDENTIFIER_BYTES: usize = 60;
 /// Maximum number of digits of a time in milliseconds. The largest time that this service accepts in a datum, 2^53 ms,
 /// has 16.

@@ -242,8 +242,8 @@ impl Resource<'_> {
 }
 
 impl Challenge {
-    /// Returns the text that a wallet signs: CAIP-122's message. Its chain id is the part of the CAIP-2 name after the
-    /// colon, as in the messages for other chains.
+    /// Returns the text that a wallet signs: CAIP-122's message. The chain id in the message is the part of the CAIP-2
+    /// name after the colon, as for other chains.
     fn message(&self, address: &Address, network: Network) -> String {
         let Self { domain, uri, version, statement, nonce, issued_at, expiration_time } = self;
         let chain = network.name().split_once(':').map_or("", |(_, reference)| reference);
