@@ -128,8 +128,8 @@ impl PurchaseArgument {
 
     /// Returns the id of the purchase's listing, from the argument or from this wallet's own records.
     ///
-    /// The service is not asked, because a dishonest one could name a listing that this wallet bought from another
-    /// service. With the wallet's signature for that listing, it could obtain the content there.
+    /// The service is not asked, because a dishonest service could name a listing that this wallet bought elsewhere,
+    /// and use the wallet's signature to get that listing's content.
     fn listing(&self, id: &TxHash, shop: &Shop) -> Result<String, Failure> {
         if let Named::Listing(listing) = &self.purchase {
             return Ok(listing.to_string());
@@ -230,8 +230,8 @@ pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArgu
     shop.tell.result(&json!(judged), &format!("verdict on {id}: {verdict}"))
 }
 
-/// Asks the service whether a purchase was paid from an account's Surety balance. The service then signs the actions on
-/// the purchase, and this wallet's key is not needed.
+/// Asks the service whether a purchase was paid from an account's Surety balance. In that case, the service signs the
+/// actions on the purchase, and this wallet's key is not needed.
 fn is_from_balance(shop: &Shop, id: &TxHash) -> Result<bool, Failure> {
     let answer = shop.service.ask("GET", &format!("/purchases/{id}"), Ask::default())?;
     // The service has not seen the purchase in a block yet.

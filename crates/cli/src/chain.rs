@@ -36,7 +36,7 @@ impl ChainClient {
     /// service runs on this machine, and Blockfrost otherwise.
     ///
     /// # Errors
-    /// Returns an error if the address is not a URL, or is the address of another machine without https.
+    /// Returns an error if the URL is invalid, or uses plain http for another machine.
     pub fn at(blockfrost: Option<&str>, service_is_local: bool) -> Result<Self, Failure> {
         let base = blockfrost.unwrap_or(if service_is_local { LOCAL } else { PREPROD });
         let local = is_local(&secure("--blockfrost", base)?);

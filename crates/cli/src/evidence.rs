@@ -234,7 +234,7 @@ fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentReq
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ContentChecks {
-    /// Whether the content has the listed hash. `None` if it has, but no party proves the listed hash.
+    /// Whether the content has the listed hash. `None` if it does, but no party proves the listed hash.
     output_matches_listing: Option<bool>,
     /// `true` if the content has the hash that the seller posted on the chain. `None` for an instant purchase, and
     /// before the seller has posted a result.

@@ -136,7 +136,7 @@ enum Command {
     Release(acting::PurchaseArgument),
     /// Report whether the delivered content is the listed one.
     Verdict(acting::VerdictArguments),
-    /// Collect the facts of a purchase that anyone can check in one file, without the content.
+    /// Collect the publicly verifiable facts of a purchase in one file, without the content.
     Evidence(evidence::EvidenceArguments),
     /// Check an evidence file, and say who proves each part: the chain, the service's key, or nobody.
     Verify(evidence::VerifyArguments),

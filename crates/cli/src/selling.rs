@@ -53,8 +53,8 @@ pub struct SellArguments {
     excerpt: Option<String>,
 }
 
-/// Maximum percentage of the content that title and description may reveal together if the seller wrote no description,
-/// so that the content's first paragraph is used instead.
+/// Maximum percentage of the content that title and description may reveal together if the content's first paragraph
+/// serves as the description.
 const MOST_DERIVED: usize = 25;
 
 /// Returns the title and the description of an offer. Each comes from its argument if that is given, and otherwise from

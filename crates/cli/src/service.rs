@@ -50,7 +50,7 @@ impl Service {
     /// Creates a client of the service at the URL `base`.
     ///
     /// # Errors
-    /// Returns an error if `base` is not a URL, or is the address of another machine without https.
+    /// Returns an error if the URL is invalid, or uses plain http for another machine.
     pub fn at(base: &str) -> Result<Self, Failure> {
         let url = secure("--api", base)?;
         let base = url.as_str().trim_end_matches('/').to_owned();
@@ -135,7 +135,8 @@ impl Answer {
     /// Parses the JSON of a successful response.
     ///
     /// # Errors
-    /// Returns [`Answer::failure`] if the response is an error, and an error if its JSON has another type.
+    /// Returns [`Answer::failure`] if the response is not successful, and another error if its JSON does not have the
+    /// expected type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         if !(200..300).contains(&self.status) {
             return Err(self.failure());
@@ -149,8 +150,8 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Parses the service's error. Returns `None` if the body is not such an error, for example because a proxy
-    /// answered.
+    /// Parses the body as an error of the service. Returns `None` if the body has another form, for example because a
+    /// proxy answered.
     pub fn error(&self) -> Option<api_types::Error> {
         serde_json::from_slice(&self.body).ok()
     }
@@ -181,7 +182,7 @@ impl Answer {
 /// Parses a URL that the user gave as `argument`. Requires https, except for a URL on this machine.
 ///
 /// # Errors
-/// Returns an error if `text` is not a URL, or is the address of another machine without https.
+/// Returns an error if the URL is invalid, or uses plain http for another machine.
 pub fn secure(argument: &str, text: &str) -> Result<Url, Failure> {
     let refused = |why: String| Failure::Usage(format!("{argument} {text}: {why}"));
     let url = Url::parse(text).map_err(|error| refused(format!("not a URL: {error}")))?;

@@ -116,7 +116,7 @@ pub fn counted(count: impl Display, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// Replaces control characters in a text from others, because they could control the user's terminal.
+/// Replaces control characters in an untrusted text, because they could control the user's terminal.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

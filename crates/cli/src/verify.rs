@@ -271,7 +271,7 @@ pub fn sign(draft: &SignedTx, own: &Own<'_>) -> Result<SignedTx, NotAsAsked> {
     Ok(signed)
 }
 
-/// Returns a copy of a transaction with the validity flag of a failed script. Such a transaction spends only its
+/// Returns a copy of a transaction, marked as having failing scripts. A transaction with this mark spends only its
 /// collateral.
 pub(crate) fn failed(tx: &SignedTx) -> Vec<u8> {
     let mut cbor = tx.cbor().to_vec();

@@ -156,7 +156,7 @@ pub struct PaymentOutput {
 /// An offer, which may still lack the seller's signature.
 #[derive(Clone, Debug)]
 pub enum OfferDraft<'m> {
-    /// A complete offer. Its payment method has no signed terms.
+    /// A complete offer, from a payment method that needs no signature.
     Ready(Box<Offered>),
     /// An offer that needs the seller's signature.
     Unsigned(Box<UnsignedQuote<'m>>),

@@ -279,8 +279,8 @@ pub fn request_commitment(
     Ok(judge(carried(tx), info.and_then(|info| info.get("salt")), request, required)?)
 }
 
-/// Determines the outcome by the table in the document's section "Server rules". `disclosed` is the salt in the
-/// payment's extensions.
+/// Determines the outcome by the table in section "Server rules" of the extension's specification. `disclosed` is the
+/// salt in the payment's extensions.
 fn judge(
     carried: Carried,
     disclosed: Option<&Value>,

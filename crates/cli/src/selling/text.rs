@@ -72,8 +72,8 @@ pub struct Introduction {
     pub title: Option<String>,
     /// Description in the front matter.
     pub description: Option<String>,
-    /// Paragraph that introduces the text: only front matter, images and one heading of level 1 may stand before it. A
-    /// later paragraph is part of what is sold.
+    /// Paragraph that introduces the text: only front matter, images and one heading of level 1 may stand before it.
+    /// Later paragraphs are not used, because they are part of the sold content.
     pub paragraph: Option<String>,
 }
 

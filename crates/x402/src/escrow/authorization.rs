@@ -77,7 +77,7 @@ pub(super) struct Issued<'a> {
 type Check = fn(&Issued<'_>) -> Result<(), AuthorizationError>;
 
 /// Rules for payment requirements, in the order in which they are checked. The seller's signature is verified
-/// separately, after them.
+/// afterwards, by [`seller_signature`].
 pub(super) const CHECKS: &[Check] =
     &[schema, method, commitment, input_hash, deadline_gaps, deployment, address, agent_identifier, identifier];
 

@@ -20,7 +20,7 @@ mod rules;
 
 pub use rules::RULES;
 
-/// Everything that is needed to verify a lock, that is, a transaction that pays into the escrow.
+/// Input for the verification of a lock. A lock is a transaction that pays into the escrow.
 #[derive(Clone, Copy, Debug)]
 pub struct LockFacts<'a> {
     /// Transaction that is to create the escrow.

@@ -69,7 +69,7 @@ impl AgentIdentifier {
     }
 }
 
-/// SHA-256 of the terms that the seller signs. It identifies the payment (the scheme's *logical replay key*).
+/// SHA-256 of the terms that the seller signs. The digest identifies the payment (the scheme's *logical replay key*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TermsDigest(pub ContentHash);
 

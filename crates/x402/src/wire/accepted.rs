@@ -55,10 +55,10 @@ impl Accepted {
         method_of(&self.entry.extra)
     }
 
-    /// Parses `extra` as that of a payment into the escrow.
+    /// Parses `extra` in the form that the scheme prescribes for payments into the escrow.
     ///
     /// # Errors
-    /// [`SchemaError`] if `extra` does not have that shape.
+    /// [`SchemaError`] if `extra` does not have this form.
     pub fn escrow_extra(&self) -> Result<EscrowExtra, SchemaError> {
         EscrowExtra::read(&self.entry.extra)
     }

@@ -52,7 +52,7 @@ impl Get<'_> {
     }
 }
 
-/// A paid tool of an MCP server with the transport streamable HTTP.
+/// A paid tool of an MCP server that uses the transport *streamable HTTP*.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool<'a> {
     /// Name by which `tools/call` calls the tool.

@@ -22,7 +22,7 @@ impl ConfirmationPolicy {
     pub const MEMPOOL: Self = Self { l1_confirmations: -1 };
     /// A block must include the payment.
     pub const IN_BLOCK: Self = Self { l1_confirmations: 0 };
-    /// A block must include the payment, and one newer block must follow. This applies if no policy is given.
+    /// A block must include the payment, and one newer block must follow. This policy applies if none is given.
     pub const DEFAULT: Self = Self { l1_confirmations: 1 };
 
     /// Creates a policy. Returns `None` if the number is not from -1 to 20.

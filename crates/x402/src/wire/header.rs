@@ -33,7 +33,7 @@ pub enum HeaderError {
     /// The value is longer than [`MAX_HEADER_BYTES`].
     #[error("it is longer than {MAX_HEADER_BYTES} characters")]
     TooLong,
-    /// The value is not base64, in the standard or the URL-safe alphabet.
+    /// The value is base64 in neither the standard nor the URL-safe alphabet.
     #[error("it is not base64")]
     NotBase64,
     /// The value is not JSON of the documented shape.

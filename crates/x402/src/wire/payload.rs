@@ -17,7 +17,7 @@ pub struct PaymentPayload {
     /// The purchased resource, echoed from the 402.
     #[serde(default, deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub resource: Option<ResourceInfo>,
-    /// The entry of the 402's `accepts` that the buyer chose, complete.
+    /// The entry of `accepts` that the buyer chose, copied in full from the 402.
     pub accepted: Accepted,
     /// The part that depends on the scheme: transaction and nonce.
     #[serde(deserialize_with = "object")]
@@ -42,7 +42,7 @@ impl PaymentPayload {
     }
 }
 
-/// Returns the name of the first field of a payment that has the wrong JSON type, or `None`.
+/// Returns the name of a payment's first field whose JSON type is wrong, or `None` if there is none.
 fn misread(value: &str) -> Option<&'static str> {
     fn is<T: DeserializeOwned>(value: &Value) -> bool {
         T::deserialize(value).is_ok()

@@ -113,8 +113,8 @@ impl PaymentPayload {
     }
 }
 
-/// Computes the digest with which two payments under one client's id are compared: the SHA-256 of the canonical JSON
-/// (RFC 8785) of the whole payload in a `PAYMENT-SIGNATURE` header, including unknown fields.
+/// Computes the digest by which payments with the same client id are compared: the SHA-256 of the canonical JSON (RFC
+/// 8785) of the whole payload in a `PAYMENT-SIGNATURE` header, including unknown fields.
 ///
 /// # Errors
 /// [`HeaderError`] if the header contains no JSON.

@@ -13,7 +13,7 @@ pub enum Prover {
     Chain,
     /// The service signed the field, with a key that the service publishes or that the verifier gave.
     Service,
-    /// The seller that the escrow names signed the terms that contain the field.
+    /// The seller named in the escrow signed terms that contain the field.
     Seller,
     /// The parties signed the transactions. The chain was not asked whether it includes the transactions.
     Signatures,

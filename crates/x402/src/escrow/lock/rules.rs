@@ -53,7 +53,8 @@ fn of_datum(lock: &Lock<'_>, rule: impl FnOnce(&Datum) -> LockResult) -> LockRes
     lock.datum().map_or(Ok(()), rule)
 }
 
-/// Checks that a field of the datum equals that field of the signed terms. The closure `same` compares the two.
+/// Checks that a field of the datum equals the corresponding field of the signed terms. The closure `same` compares the
+/// two.
 fn signed(lock: &Lock<'_>, field: Field, same: impl FnOnce(&Datum) -> bool) -> LockResult {
     of_datum(lock, |datum| holds(same(datum), LockError::Mismatch(field)))
 }
@@ -152,8 +153,8 @@ fn reference_key(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::ReferenceKey, |datum| datum.reference_key == lock.facts.terms.reference_key)
 }
 
-/// Checks that the datum contains the seller's signature of the terms, and that it has the contract's minimum length of
-/// 16 bytes, although a valid signature is always longer.
+/// Checks that the datum contains the seller's signature of the terms. Also checks the contract's minimum length of 16
+/// bytes, which every valid signature exceeds.
 fn reference_signature(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::ReferenceSignature, |datum| {
         datum.reference_signature == lock.facts.terms.reference_signature

@@ -7,7 +7,7 @@ use super::VerificationContext;
 use crate::Refusal;
 
 refusals! {
-    /// The limit of the ledger's protocol parameters that a payment breaks.
+    /// Ledger limit that a payment breaks: size of the transaction or of a value, minimum lovelace, or minimum fee.
     #[derive(Copy)]
     pub enum LimitBroken {
         /// The transaction exceeds the maximum size.
