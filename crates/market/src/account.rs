@@ -1,7 +1,8 @@
 //! Accounts: sign-in with a wallet, sessions, spending limits, and the view of an account.
 //!
 //! An owner signs in by signing a challenge ([`crate::challenge`]). Anyone may request a challenge for an address,
-//! because a challenge alone changes nothing. The first signed answer claims its challenge by a unique key.
+//! because a challenge alone changes nothing. The first signed answer claims the challenge by a unique key in the
+//! database, so that the same answer is rejected from then on.
 
 use std::fmt;
 
@@ -31,11 +32,10 @@ pub const DEFAULT_MAX_PER_PAYMENT: Lovelace = Lovelace::from_ada(10);
 pub const DEFAULT_DAILY_BUDGET: Lovelace = Lovelace::from_ada(30);
 /// Owner of the shared demo account, whose limits cannot be changed.
 pub const DEMO_OWNER: &str = "demo";
-/// Version of the secret from which the key of the demo account's wallet is derived. The secrets for other wallets have
-/// versions from 1 on.
+/// Version of the secret from which the demo wallet's key is derived. The versions for all other wallets start at 1.
 pub const DEMO_KEY_VERSION: u32 = 0;
 
-/// Returns the lifetime of a new session in ms.
+/// Returns the lifetime in ms of a new session, which is shorter if the database is nearly full.
 #[must_use]
 pub const fn session_ms(room: StorageHeadroom) -> u64 {
     match room {
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// An account as stored in the database. Its wallet's balance is on the chain.
+/// An account as stored in the database. Does not include the balance of its wallet, which must be read from the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "AccountRow")]
 pub struct Account {
@@ -97,11 +97,12 @@ pub struct Account {
     pub ask_above: Option<Lovelace>,
     /// Rules for the account's agents.
     pub rules: AgentRules,
-    /// Session or grant that authorized this request; `None` if nothing did. Payments after its end are rejected.
+    /// Session or agent's grant by which the current request uses the account; `None` if the account was read without
+    /// one. Payments are rejected once the session or grant has ended.
     pub authorization: Option<Authorization>,
 }
 
-/// An [`Account`] as it is stored, with the session or the agent's grant that lets a request use it.
+/// Database row of an [`Account`], with the session or agent's grant that authorized the request.
 #[derive(Deserialize)]
 struct AccountRow {
     owner: String,
@@ -131,7 +132,7 @@ impl From<AccountRow> for Account {
 }
 
 impl Account {
-    /// Returns the payment keys whose purchases belong to this account: those of its service wallet and of its owner.
+    /// Returns the payment keys whose purchases belong to this account: the service wallet's key and the owner's key.
     #[must_use]
     pub fn keys(&self) -> Vec<KeyHash> {
         let owner = self.owner.parse::<Address>().ok();
@@ -147,7 +148,7 @@ const ACCOUNT: &str = "owner, wallet_address, key_version, CAST(max_per_payment 
 /// time.
 pub(crate) const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2)";
 
-/// Service wallet for an account that does not have one yet.
+/// Service wallet for an account that is about to be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewWallet {
     pub address: Address,
@@ -155,8 +156,8 @@ pub struct NewWallet {
     pub key_version: u32,
 }
 
-/// Time in ms for which an answered challenge is remembered. It is longer than a challenge's lifetime, even if clocks
-/// differ.
+/// Time in ms for which an answered challenge is stored, so that it cannot be answered again. Longer than the lifetime
+/// of a challenge plus any difference between clocks.
 const CLAIM_MS: u64 = 60 * 60 * 1_000;
 
 /// Maximum number of unexpired sessions of an account with a purchase. Opening another session ends the oldest.
@@ -175,8 +176,8 @@ pub enum NotSignedIn {
     Database(#[from] DatabaseError),
 }
 
-/// Returns the address with which a wallet signs in. This is the wallet's first address if it has an account, else its
-/// address with the oldest account.
+/// Returns the address with which a wallet signs in, or `None` if none of its addresses has an account. Prefers
+/// `first`; among `others`, chooses the address whose account is the oldest.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -194,10 +195,11 @@ pub async fn known_among(
     db.fetch(known).await
 }
 
-/// Opens a session for the owner of a wallet who signed a challenge. The challenge can be used only once. The first
-/// sign-in creates the account.
+/// Opens a session for a wallet's owner who has signed `challenge`. Each challenge can be used only once. An owner's
+/// first sign-in creates the account.
 ///
-/// Owners of an account can sign in even if the database is nearly full. A rejected sign-in writes nothing.
+/// If the database is nearly full, only owners who already have an account can sign in. A rejected sign-in creates
+/// neither an account nor a session.
 ///
 /// # Errors
 /// See [`NotSignedIn`].
@@ -250,7 +252,8 @@ pub async fn sign_in(
     account.ok_or(if is_answered { NotSignedIn::Answered } else { NotSignedIn::StorageFull })
 }
 
-/// Builds the statement that deletes the oldest sessions of an account with more than the maximum number.
+/// Builds the statement that deletes an account's oldest sessions beyond the maximum number. The new session, whose
+/// token has this `hash`, is kept.
 fn end_oldest_sessions(owner: &str, hash: &str) -> Write {
     sql::write!(
         "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
@@ -270,7 +273,8 @@ pub fn by_session(token_hash: &str, now_ms: u64) -> Read<Option<Account>> {
     )
 }
 
-/// Builds the query that reads the account of an agent's grant, which the caller has checked.
+/// Builds the query that reads the account to which an agent's grant belongs. The caller must have checked that the
+/// grant is valid.
 pub fn by_grant(grant: &str) -> Read<Option<Account>> {
     sql::read!(
         "SELECT {ACCOUNT}, NULL AS session, ?1 AS grant_id FROM accounts \
@@ -279,8 +283,7 @@ pub fn by_grant(grant: &str) -> Read<Option<Account>> {
     )
 }
 
-/// Builds the query that reads the account of a service wallet. The `authorization` of the account that it returns is
-/// `None`.
+/// Builds the query that reads the account of a service wallet. The returned account has no `authorization`.
 pub(crate) fn by_wallet(wallet: &Address) -> Read<Option<Account>> {
     sql::read!("SELECT {ACCOUNT}, NULL AS session, NULL AS grant_id FROM accounts WHERE wallet_address = ?1", wallet)
 }
@@ -314,7 +317,7 @@ fn out_of_range(field: &str, range: fmt::Arguments<'_>) -> Error {
 pub struct AskAbove(Option<Lovelace>);
 
 impl AskAbove {
-    /// Creates the setting from a price in whole ADA. The highest possible price means that no approval is ever needed.
+    /// Creates the setting from a price in whole ADA. [`MAX_PER_PAYMENT_ADA`] means that no approval is ever needed.
     ///
     /// # Errors
     /// Returns an error if the price is out of range.
@@ -340,7 +343,7 @@ impl AskAbove {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleChanges {
     pub ask_above: Option<AskAbove>,
-    /// Whether agents may buy with protection only.
+    /// Whether agents may make protected purchases only.
     pub protected_only: Option<bool>,
     /// Minimum reputation of sellers from whom agents may buy; 0 allows every seller.
     pub min_reputation: Option<u8>,
@@ -385,8 +388,8 @@ pub fn limits(max_per_payment: u32, daily_budget: u32) -> Result<(Lovelace, Love
     Ok((Lovelace::from_ada(max_per_payment), Lovelace::from_ada(daily_budget)))
 }
 
-/// Sets the limits of the account of an unexpired session, and changes its rules for agents. Returns the changed
-/// account; `None` if there is no such session.
+/// Sets the spending limits of the signed-in account, and changes its rules for agents. Returns the changed account, or
+/// `None` if `token` belongs to no unexpired session.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -414,8 +417,8 @@ pub async fn set_limits(
     db.execute(set).await
 }
 
-/// Pauses or resumes all agents of the account of an unexpired session. Returns the changed account; `None` if there is
-/// no such session.
+/// Pauses or resumes all agents of the signed-in account. Returns the changed account, or `None` if `token` belongs to
+/// no unexpired session.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -435,7 +438,8 @@ pub async fn pause_agents(
     db.execute(set).await
 }
 
-/// Sets or removes the display name of a live session's owner as a seller. Returns whether there is such a session.
+/// Sets the name under which the signed-in owner sells, or removes the name. Returns `false` if `token` belongs to no
+/// unexpired session.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -454,8 +458,8 @@ pub async fn set_seller_name(
     Ok(db.execute(set).await?.is_some())
 }
 
-/// Builds the query that sums a service wallet's unconfirmed payments in lovelace. The wallet's balance on the chain
-/// does not reflect them yet.
+/// Builds the query that sums a service wallet's payments that no block includes yet, in lovelace. The wallet's balance
+/// on the chain does not reflect these payments.
 pub fn pending(wallet: &str) -> Read<One<Lovelace>> {
     sql::read!(
         "SELECT CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT) FROM outbox o JOIN payments p \
@@ -464,8 +468,8 @@ pub fn pending(wallet: &str) -> Read<One<Lovelace>> {
     )
 }
 
-/// Reads the owner's view of an account in one batch; `None` if there is no such session. `balance` is that of the service
-/// wallet.
+/// Reads the signed-in account as its owner sees it, in one batch; `None` if `token` belongs to no unexpired session.
+/// `balance` is the service wallet's balance.
 ///
 /// # Errors
 /// Returns an error if the database query failed.

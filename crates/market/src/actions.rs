@@ -6,7 +6,8 @@
 //!                                      └─> perform: the same for a service wallet, signed and submitted here
 //! ```
 //!
-//! The contract's rules decide what is possible. The watcher finds on the chain what a party's own wallet submitted.
+//! The contract's rules decide which actions are possible. If a party's own wallet submits an action, the watcher finds
+//! the transaction on the chain.
 
 mod draft;
 mod perform;
@@ -45,8 +46,8 @@ use crate::{
     purchase::Status,
 };
 
-/// Maximum number of transactions of an escrow that a request follows on the chain, after the last one that the watcher
-/// has stored.
+/// Maximum number of an escrow's transactions that one request looks up on the chain, starting after the last one that
+/// the watcher has stored.
 const MAX_STEPS: usize = 4;
 /// Number of slots for which the transaction built to estimate a fee is valid.
 const ESTIMATE_VALID_SLOTS: u64 = 180;
@@ -88,7 +89,8 @@ pub enum NoEscrow {
     Instant,
     #[error("this purchase's escrow is of a contract that the service no longer runs")]
     OtherContract,
-    /// The escrow has more new transactions than one request follows, or its block was rolled back.
+    /// The provider does not show the escrow's output, for example after a rollback, or more new transactions have
+    /// spent the escrow than one request follows.
     #[error("the chain's provider does not show this purchase's escrow at the moment: try again in a minute")]
     Busy,
     /// The database or the provider failed.
@@ -139,9 +141,9 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         })
     }
 
-    /// Records the next step of a purchase's escrow if a block already includes it, so that a reader need not wait for
-    /// the next run of the watcher. Makes at most four provider calls, and none unless a transaction of the service is
-    /// pending.
+    /// Records the next step of a purchase's escrow if a block already includes it, so that the stored status is
+    /// current before the next run of the watcher. Makes at most four provider calls, and none unless a transaction of
+    /// the service is pending.
     ///
     /// # Errors
     /// Returns [`PortError`] if the database or the chain does not answer. The stored state stays as it is.
@@ -284,8 +286,8 @@ impl LockedPurchase {
         if self.mode == DeliveryMode::Instant { Err(NoEscrow::Instant) } else { Ok(self) }
     }
 
-    /// Returns the party that would win a dispute that this action starts. `None` if the dispute would not be decided
-    /// by comparing hashes.
+    /// Returns the party that would win the dispute that this action starts. `None` if the action starts no dispute, or
+    /// if the correct result is not known.
     fn expected_winner(&self, action: Action, datum: &Datum) -> Option<Party> {
         let starts_dispute = action == Action::SetRefundRequested && datum.has_result();
         let delivered = self.delivered.filter(|_| starts_dispute)?;
@@ -293,7 +295,7 @@ impl LockedPurchase {
     }
 
     /// Returns the step that performs an action, or `None` for an action that no party performs. `result` computes the
-    /// hash to post. It is called only if the action posts one.
+    /// hash to post, and is called only if the action posts a hash.
     fn step(&self, action: Action, result: impl FnOnce() -> Option<ContentHash>) -> Option<Step> {
         Some(match action {
             Action::SubmitResult => Step::SubmitResult(result()?),
@@ -329,8 +331,8 @@ fn read(purchase: &TxHash) -> Read<Option<LockedPurchase>> {
     )
 }
 
-/// Builds the query that reads the last recorded output of an escrow. Returns a row only if a transaction of the
-/// service spends this output, is open or included, and is not recorded as a step yet.
+/// Builds the query that reads an escrow's last recorded output. Returns a row only if the outbox has a transaction for
+/// the escrow that has not failed and is not recorded as an escrow step yet.
 pub fn acted_on(purchase: &TxHash) -> Read<Option<TxRef>> {
     sql::read!(
         "SELECT e.utxo FROM escrows e WHERE e.purchase_id = ?1 AND e.utxo IS NOT NULL AND EXISTS (SELECT 1 \

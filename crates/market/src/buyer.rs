@@ -1,9 +1,9 @@
 //! Identifies the buyers of purchases by the payment key that paid.
 //!
 //! A payment key has several addresses: an enterprise address, and a base address for each stake credential. Wallets
-//! list them in varying order. A comparison of addresses would charge a buyer again who returns with another address of
-//! the same key. Stake keys do not identify a buyer, because anyone can create an address with another person's stake
-//! credential.
+//! list them in varying order. If addresses were compared, a buyer who returns with another address of the same key
+//! would be charged again. Stake keys do not identify a buyer, because anyone can create an address with another
+//! person's stake credential.
 
 use cardano::KeyHash;
 use sql::Param;

@@ -1,7 +1,7 @@
 //! The catalogue of listings.
 //!
-//! SQLite assembles the JSON of a listing from its stored `card`, which contains everything but the sales figures, and
-//! from these figures. Nothing parses the JSON on its way to the client.
+//! SQLite assembles the JSON of a listing from its sales figures and its stored `card`, which contains everything else.
+//! The JSON is sent to the client without being parsed.
 
 use sql::{DatabaseError, Param, Read, ReadDatabase};
 use std::{borrow::Cow, fmt, str::FromStr};
@@ -32,13 +32,14 @@ pub use store::{Quota, QuotaExceeded, Source, Stored, store};
 const MAX_WHOLE: u32 = 1_000;
 /// Maximum size of the whole catalogue in bytes of JSON.
 const MAX_WHOLE_BYTES: u32 = 2_000_000;
-/// Number of listings on a page of a filtered request that has no `limit`.
+/// Maximum number of listings on a page of filtered results, which is also the default.
 const MAX_PAGE: u32 = 200;
-/// Maximum size of a listing's sales and reputation figures and its seller's name in bytes of JSON, including a comma.
+/// Maximum size in bytes of JSON of the parts that are added to a listing's stored `card`: sales, the seller's name,
+/// the seller's reputation, and a comma.
 const FIGURES_BYTES: u32 = 310;
 /// Maximum length of a search text in characters.
 const MAX_QUERY: usize = 200;
-/// Maximum number of words in a search. Each word reads all listings that contain it.
+/// Maximum number of words in a search. Each additional word makes the search read more of the full-text index.
 const MAX_WORDS: usize = 12;
 /// Maximum number of listings that one request may read.
 const MAX_SCANNED: u32 = 10_000;
@@ -47,8 +48,8 @@ const MAX_SCANNED: u32 = 10_000;
 /// the listings' index.
 const LISTINGS: &str = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";
 
-/// SQL expression for a listing as JSON: the members of the stored `card`, `sales`, `sellerName` if the seller has a
-/// name, and `sellerReputation` if one of the seller's escrows has ended.
+/// SQL expression for a listing as JSON: the stored `card`, with `sales`, with `sellerName` if the seller has a name,
+/// and with `sellerReputation` if at least one of the seller's escrows has ended.
 const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || listings.sales || \
     iif(name IS NULL, '', ',\"sellerName\":' || json_quote(name)) || \
     CASE WHEN coalesce(reputation, -1) < 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || reputation || \
@@ -73,8 +74,8 @@ struct CreatorJson<'a> {
     figures: SellerFigures,
 }
 
-/// Returns a creator's page as the JSON of [`api_types::Creator`]. The page has the newest listings, or those after the
-/// cursor.
+/// Returns a creator's page as the JSON of [`api_types::Creator`]. The page has the listings after the cursor, or the
+/// newest listings if `after` is `None`.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -117,7 +118,7 @@ pub(crate) struct FiguresRow {
 
 impl From<FiguresRow> for SellerFigures {
     fn from(FiguresRow { name, sales, score, basis, decided, lost }: FiguresRow) -> Self {
-        // Negative before the first closed escrow.
+        // The stored score is negative until the seller's first escrow has ended.
         let score = u8::try_from(score).ok();
         Self {
             seller_name: name,
@@ -207,7 +208,7 @@ impl ListingTerms {
         }
     }
 
-    /// Converts the terms to a [`Sale`], to which a quote commits.
+    /// Returns the listing's sale: its id, content hash, price and seller.
     #[must_use]
     pub fn sale(&self) -> Sale<'_> {
         Sale {
@@ -266,7 +267,8 @@ pub struct Filter {
     pub cursor: Option<Cursor>,
 }
 
-/// Position after the last listing of a page: its sort key and sequence number, written as `key.seq`.
+/// Position in the catalogue after the last listing of a page. Written as `key.seq`, the sort key and the sequence
+/// number of that listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     key: i64,
@@ -289,8 +291,8 @@ impl FromStr for Cursor {
 }
 
 impl Filter {
-    /// Parses the query of `GET /listings`. Returns `None` if it requests the whole catalogue. Unknown parameters are
-    /// ignored.
+    /// Parses the query of `GET /listings`. Returns `None` if the query has none of the known parameters and thus
+    /// requests the whole catalogue. Unknown parameters are ignored.
     ///
     /// # Errors
     /// Returns an error if a parameter is invalid.
@@ -346,7 +348,7 @@ fn words(text: &str) -> Vec<&str> {
         if found.len() == MAX_WORDS {
             break;
         }
-        // The last word is a prefix, so a duplicate must not move it.
+        // The last word may be a prefix, so it must stay last. If it is a duplicate, the earlier occurrence is removed.
         found.retain(|known: &&str| !known.eq_ignore_ascii_case(word));
         found.push(word);
     }

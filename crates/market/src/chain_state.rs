@@ -3,8 +3,8 @@
 use cardano::{chain::Tip, slots::Millis};
 use sql::{Read, Write};
 
-/// Builds the statement that stores the newest block. An older block, from a lagging provider, is ignored. After a
-/// rollback, the next block is again newer than the stored one.
+/// Builds the statement that stores the newest block, unless the stored block is newer because the provider lags. After
+/// a rollback, the stored block is kept until a newer block appears.
 pub fn note(tip: &Tip) -> Write {
     sql::write!(
         "INSERT INTO chain_state (id, tip_hash, tip_height, tip_slot, tip_time_ms) VALUES (1, ?1, ?2, ?3, ?4) \
@@ -22,18 +22,18 @@ pub fn read_time() -> Read<Option<Millis>> {
     sql::read!("SELECT tip_time_ms FROM chain_state")
 }
 
-/// Allowed difference by which the newest block's time may be ahead of the wall clock.
+/// Limit on how far the newest block's time may be ahead of the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClockLead {
-    /// At most [`MAX_LEAD_MS`], the difference that clocks may have. A larger one means that the provider is faulty,
-    /// and must not move deadlines.
+    /// At most [`MAX_LEAD_MS`]. A block that is further ahead means that the provider is faulty, and must not move
+    /// deadlines.
     #[default]
     Bounded,
     /// Unlimited, for a local ledger, on which tests move the time forward.
     LocalLedger,
 }
 
-/// Number of newer blocks on a block above which all nodes of a provider are assumed to agree on it. They take about
+/// Number of newer blocks after which all nodes of a provider are assumed to agree on a block. Six blocks take about
 /// two minutes.
 pub(crate) const SETTLED_DEPTH: u64 = 6;
 
@@ -41,13 +41,13 @@ pub(crate) const SETTLED_DEPTH: u64 = 6;
 /// from the future, and clocks differ by seconds.
 pub const MAX_LEAD_MS: Millis = 2 * 60 * 1_000;
 
-/// Maximum age in ms of the newest known block. With an older one, no protected sales are offered, because their
-/// deadlines are met only if the watcher sees new blocks.
+/// Maximum age in ms of the newest known block at which protected sales are still offered. Without new blocks, the
+/// watcher cannot meet the deadlines of these sales.
 pub const MAX_AGE_MS: Millis = 3 * 60 * 1_000;
 
 impl ClockLead {
-    /// Returns whether the newest known block is too old to offer protected sales. Always `false` on a local ledger.
-    /// Also `false` if `block` is 0, because the watcher has not run yet.
+    /// Returns whether the newest known block is too old to offer protected sales. Always `false` on a local ledger,
+    /// and as long as `block` is 0 because the watcher has not run yet.
     #[must_use]
     pub fn is_behind(self, block: Millis, now: Millis) -> bool {
         self == Self::Bounded && block > 0 && block.saturating_add(MAX_AGE_MS) < now

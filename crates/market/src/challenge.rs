@@ -8,9 +8,9 @@
 //! A signature contains the digest, or its BLAKE2b-224 if the wallet signs a hash (CIP-8); both yield the key. Only the
 //! requester learns the digest, so requests for the same owner do not affect each other.
 //!
-//! KV is eventually consistent and cannot ensure single use. An answer before its entry is visible is rejected. A
-//! unique key in the database decides which answer is first: `challenge_claims.digest` for sessions,
-//! `oauth_grants.request` for consents.
+//! KV is eventually consistent and cannot ensure single use. An answer that arrives before the challenge's entry is
+//! visible is rejected. A unique key in the database decides which answer is first: `challenge_claims.digest` for
+//! sessions, `oauth_grants.request` for consents.
 
 use cardano::{Address, ContentHash, hash::blake2b, slots::Millis};
 use serde::{Deserialize, Serialize};
@@ -122,7 +122,7 @@ pub async fn find(
     let Some(text) = store.get(&key).await? else { return Ok(None) };
     let entry: Entry = serde_json::from_str(&text).map_err(|error| ChallengesError(error.to_string()))?;
     let digest = digest(&entry.purpose, &entry.owner, &entry.nonce);
-    // The store expires entries late.
+    // The store may delete expired entries late.
     let live = now < entry.expires_at && entry.purpose == *purpose && entry.owner == *owner;
     Ok(live.then_some(Challenge { owner: *owner, nonce: entry.nonce, digest, expires_at: entry.expires_at }))
 }

@@ -69,9 +69,10 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub clock: Millis,
     /// Milliseconds to wait before each poll of the chain.
     pub schedule: &'a [Millis],
-    /// Number of newer blocks (0 to 20) that the block of a payment, and that of its result, must have.
+    /// Required number of newer blocks (0 to 20) on top of the block that includes a payment, and on top of the block
+    /// that includes its result.
     pub confirmations: u64,
-    /// Returns whether the client has disconnected, so that the response did not reach it.
+    /// Returns whether the client has disconnected and so cannot receive the response.
     pub hung_up: &'a dyn Fn() -> bool,
     /// Writes a line to the log.
     pub note: &'a dyn Fn(&str),
@@ -79,7 +80,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
 
 /// State of a buyer's failed payments for a listing, as looked up on the chain.
 enum FailedPayments {
-    /// No block includes any of the payments. This many of them could still be included.
+    /// No block includes any of the payments. Contains the number of payments that could still be included.
     NotIncluded(usize),
     /// A block includes one of the payments, or some can no longer be included. The claim must be tried again.
     Changed,
@@ -121,8 +122,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Moment { now_ms: self.clock, slots: api_types::SLOTS }
     }
 
-    /// Looks up a buyer's failed payments for a listing. Skips those that share an input with this wallet's next
-    /// payment, because only one of the two can be included.
+    /// Looks up on the chain whether a buyer's failed payments for a listing were included nevertheless. Recent
+    /// payments of `wallet` are skipped, because the wallet's next payment will conflict with them.
     async fn look_up_failed_payments(
         &self,
         listing: &ListingId,
@@ -132,7 +133,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let failed = payment::unresolved(listing, buyers, wallet, self.now);
         let records = self.database.fetch(failed).await?;
         let (count, checked) = (records.len(), records.get(..MAX_CHECKED).unwrap_or(&records));
-        // The mempool first: a transaction that leaves it meanwhile is then found in a block.
+        // The mempool is checked first: a transaction that moves from it into a block in between is then still found.
         let mut waiting = None;
         for record in checked.iter().filter(|record| record.entry.state == EntryState::Refused) {
             if self.chain.in_mempool(&record.entry.tx).await? {
@@ -206,8 +207,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(self.contents.bought(hash, payment).await?.ok_or_else(|| content_missing(hash))?)
     }
 
-    /// Builds the record of a payment of `price`, for claiming it. `header` is the hash of the payment's
-    /// `PAYMENT-SIGNATURE` header.
+    /// Builds the data for claiming a verified payment. `price` is the price that it pays, and `header` is the hash of
+    /// its `PAYMENT-SIGNATURE` header.
     async fn new_payment<'a>(
         &self,
         (terms, price, mode, offered): (&'a ListingTerms, Lovelace, DeliveryMode, &Offered),
@@ -215,7 +216,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         header: ContentHash,
         provenance: Provenance,
     ) -> Result<NewPayment<'a>, Unavailable> {
-        // For contents in the database, the claim checks by this hash that the content exists.
+        // If contents are in the database, the claim itself checks that this hash exists.
         let hash = &terms.content_hash;
         let content = self.contents.reading(hash).is_some().then_some(*hash);
         if content.is_none() && self.contents.get(hash).await?.is_none() {
@@ -242,7 +243,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     }
 }
 
-/// Returns the payment method configured for a delivery mode. `None` if the listing does not allow the mode.
+/// Returns the payment method for a delivery mode. `None` if no method is configured for the mode, or if the listing
+/// does not allow it.
 fn method_of<'a>(
     options: &[PaymentOption<'a>],
     terms: &ListingTerms,

@@ -30,7 +30,7 @@ pub const MAX_ADDRESSES: usize = 200;
 /// Maximum number of outputs that a draft spends.
 pub const MAX_SPENT: usize = 32;
 
-/// A wallet whose keys the service does not have.
+/// An external wallet, whose keys the service does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cip30Wallet {
     pub change: Address,
@@ -63,12 +63,13 @@ pub enum InvalidWallet {
     ChangeAddress(AddressError),
     #[error("addresses[{0}]: {1}")]
     Address(usize, AddressError),
-    /// A list has more than `most` items. `list` is its field in the request.
+    /// A list has more than `most` items. `list` is the name of the request's field.
     #[error("{list}: at most {most} are read: send the largest")]
     TooMany { list: &'static str, most: usize },
     #[error("{list}[{index}]: not the hex of a CBOR unspent output, as CIP-30's getUtxos() gives it")]
     NotAnOutput { list: &'static str, index: usize },
-    /// An output is on mainnet. `list` is its field in the request, and `index` its position there.
+    /// An output belongs to mainnet. `list` is the name of the request's field, and `index` the output's position in
+    /// it.
     #[error("{list}[{index}]: {}", AddressError::WrongNetwork)]
     Mainnet { list: &'static str, index: usize },
 }
@@ -193,9 +194,9 @@ fn at_most(list: &'static str, items: &[&str], most: usize) -> Result<(), Invali
 
 /// Parses a list of outputs and returns the spendable ones.
 ///
-/// Omits outputs at script and Byron addresses, which no payment key can spend here. If the outputs have more than
-/// [`MAX_TOKENS`] tokens in total, those with the least lovelace per token are omitted too, because strangers can send
-/// such outputs to a wallet.
+/// Omits outputs at script and Byron addresses, because the wallet's payment keys cannot spend these, and outputs with
+/// reference scripts. If the outputs have more than [`MAX_TOKENS`] tokens in total, outputs with the least lovelace per
+/// token are omitted too, because strangers can send such outputs to a wallet.
 fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>, InvalidWallet> {
     at_most(list, items, most)?;
     let mut read = Vec::new();

@@ -34,7 +34,7 @@ static BLOCKED_BY: LazyLock<String> = LazyLock::new(|| format!("SELECT condition
 /// Maximum number of payment identifiers per transaction.
 const MAX_IDENTIFIERS: u32 = 8;
 
-/// A client's `payment-identifier` (an extension of x402), with the payload that it was sent with.
+/// A client's `payment-identifier` (an extension of x402), with the hash of the payload in which it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identifier {
     pub id: String,
@@ -49,12 +49,12 @@ pub struct NewPayment<'a> {
     pub cbor: &'a [u8],
     /// First slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// Party that first submitted the transaction, as far as this service knows before its own submission.
+    /// Party that first submitted the transaction, as far as known before this service submits it.
     pub provenance: Provenance,
     pub listing_id: &'a ListingId,
     pub mode: DeliveryMode,
     pub payer: Address,
-    /// Price of the listing, which the payment pays.
+    /// Price that is paid for the listing.
     pub amount: Lovelace,
     /// SHA-256 of the header that contained the payment.
     pub header: ContentHash,
@@ -64,14 +64,14 @@ pub struct NewPayment<'a> {
     pub identifier: Option<Identifier>,
     /// Inputs of the paying transaction.
     pub inputs: &'a [TxRef],
-    /// The account whose service wallet pays.
+    /// The account whose service wallet pays; `None` for an external payer.
     pub account: Option<&'a Account>,
     /// Hash of the content whose presence the claim must check; `None` if contents are not stored in the database.
     pub content: Option<ContentHash>,
     /// Number of the buyer's failed payments for the listing that were looked up on the chain and found in no block.
     pub checked: usize,
-    /// Number of the wallet's recent failed payments for the listing that this payment replaces. It spends an input of
-    /// each.
+    /// Number of the wallet's recent failed payments for the listing that cannot be included together with this
+    /// payment.
     pub replaced: usize,
 }
 
@@ -101,13 +101,13 @@ pub enum Blocked {
     Paying { tx: TxHash },
     /// The listing was taken off sale.
     OffSale,
-    /// An earlier payment of the buyer for the listing was rejected or expired, and the chain was not asked yet whether
-    /// a block includes it nevertheless.
+    /// An earlier payment of the buyer for the listing was rejected or expired, but a block may include it
+    /// nevertheless. It must be looked up on the chain first.
     Unresolved,
     /// The signed terms are bound to another transaction.
     TermsTaken,
-    /// The listing's price has changed, and this payment may not pay the former price. A service wallet always pays the
-    /// present price; for other payers, all offers at the former price have expired.
+    /// The payment's amount is not the listing's present price. A service wallet must pay the present price. Other
+    /// payers may pay a former price as long as an offer at that price is valid.
     PriceEnded,
     /// The content is not in the database.
     ContentMissing,
@@ -245,7 +245,7 @@ pub fn conditions(
         payer_key: *account.wallet_address.payment_key(),
         amount,
         checked: 0,
-        // Nothing is built that could replace a failed payment.
+        // No payment is built yet, so the condition on replaced payments must not apply.
         replaced: i32::MAX as usize,
         now,
         terms_digest: None,
@@ -265,7 +265,7 @@ impl NewPayment<'_> {
         format!("payment:{}:{}", self.listing_id, self.tx)
     }
 
-    /// Returns the creator's share. Zero for instant sales, because such a payment goes to the creator directly.
+    /// Returns the creator's share of the payment. Zero for an instant payment, which goes to the creator directly.
     fn creator_part(&self) -> Lovelace {
         match self.mode {
             DeliveryMode::Instant => Lovelace::ZERO,
@@ -292,8 +292,8 @@ impl NewPayment<'_> {
         }
     }
 
-    /// Claims the payment in one batch, which inserts the outbox entry, its reserved outputs, the payment and its share
-    /// of the budget, or nothing. `B` is the type of the conditions that can block this payer.
+    /// Claims the payment in one batch, which inserts the outbox entry, the reservations of its inputs, and the
+    /// payment, or nothing. `B` is the type of the condition that can block this payer.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
@@ -377,8 +377,8 @@ impl NewPayment<'_> {
         )
     }
 
-    /// Binds the client's payment identifier to the payment `answer`, by which the same payer bought or is buying the
-    /// listing.
+    /// Binds the client's payment identifier to `answer`, the transaction of an earlier payment by which the same payer
+    /// bought or is buying the listing.
     ///
     /// # Errors
     /// Returns an error if the database query failed.

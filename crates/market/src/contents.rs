@@ -35,8 +35,8 @@ pub trait Contents {
 
 /// Maximum size in bytes of the content that a request holds in memory while it waits for a block.
 ///
-/// Many concurrent requests with larger contents would exceed the memory of a Workers isolate. A seller could cause
-/// this by buying from themselves, for only a fee per purchase.
+/// Many concurrent requests with larger contents would exceed the memory of a Workers isolate. Sellers could cause this
+/// by buying their own listings, at the cost of one fee per purchase.
 pub const MAX_HELD: usize = 64 << 10;
 
 /// A content store in a database table. D1 limits a row, and so a listing's content, to 2 MB.

@@ -13,7 +13,7 @@ use crate::{
     withdraw::WithdrawError,
 };
 
-/// Implements `From` for error types whose every variant has a code.
+/// Implements the conversion to [`Error`] for error types in which each variant has a code.
 macro_rules! coded {
     ($($error:ty { $($case:pat => $code:ident,)+ })+) => {$(
         impl From<$error> for Error {

@@ -37,13 +37,13 @@ pub(crate) struct IncludedTx {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spending {
     Unspent,
-    /// Spent by this transaction, which was recorded.
+    /// Spent by this transaction, which is now recorded as a step.
     SpentBy(TxHash),
-    /// Unknown, because the provider does not know the output (yet).
+    /// The provider does not know the output or an including block (yet), or the transaction cannot be decoded.
     Unknown,
 }
 
-/// Counts of recorded and undecodable transactions, for the log and the operator.
+/// Counts, alarms and log lines of one or several recordings.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
     /// Number of recorded steps.
@@ -63,21 +63,22 @@ impl Recorded {
     }
 }
 
-/// Records steps of escrows, from transactions that were read while a known block was the newest.
+/// Records steps of escrows from transactions on the chain. `tip` was the newest block when the transactions were read.
 #[derive(Clone, Copy)]
 pub(crate) struct StepRecorder<'a, D, C> {
     pub database: &'a D,
     pub chain: &'a C,
     pub tip: Tip,
-    /// Number of rollbacks when the transactions were read. If the number has changed since, nothing is written. `None`
-    /// for the service's own transactions, whose steps are written in the batch that records the inclusion.
+    /// Number of recorded rollbacks when the transactions were read. If the number has changed since, nothing is
+    /// written. `None` for the service's own transactions, whose steps are written in the batch that records the
+    /// inclusion.
     pub rollbacks: Option<u64>,
     /// Address of the platform, if this service sells with protection. An alarm is raised if one of its sales is
     /// refunded because no result was posted.
     pub seller: Option<Address>,
 }
 
-/// Builds the query that reads the number of rollbacks.
+/// Builds the query that reads the number of rollbacks recorded so far.
 pub(crate) fn rollbacks() -> Read<One<u64>> {
     sql::read!("SELECT rollbacks FROM chain_reading")
 }
@@ -117,13 +118,13 @@ pub(crate) struct Steps {
     recorded: Recorded,
 }
 
-/// Returns whether a block can be on the chain whose newest block is `tip`: it has a lower height, or is that block. A
+/// Returns whether `block` can belong to the chain that ends with `tip`: its height is lower, or it is `tip` itself. A
 /// node on another fork may show a different block at the height of `tip`.
 pub(crate) fn knows(tip: &Tip, block: &Inclusion) -> bool {
     block.height < tip.height || block.block == tip.hash
 }
 
-/// Returns the escrow that a transaction created in this output. If `output` is `None`, returns the escrow in the
+/// Returns the escrow that a transaction created in `output`. If `output` is `None`, returns the escrow in the
 /// transaction's first output to the contract.
 pub(crate) fn escrow_in(cbor: &[u8], output: Option<&TxRef>, deployment: &Deployment) -> Option<Escrow> {
     let made = TransactionUtxos::read(cbor).ok()?.made.into_iter();
@@ -149,8 +150,8 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         Ok(Spending::SpentBy(by))
     }
 
-    /// Reads a transaction that spent an escrow. Returns `None` if the provider does not know the transaction, or if it
-    /// cannot be decoded.
+    /// Reads a transaction that spent an escrow. Returns `None` if the provider does not know the transaction or shows
+    /// no block that includes it, or if it cannot be decoded.
     async fn read_included(&self, tx: &TxHash, recorded: &mut Recorded) -> Result<Option<IncludedTx>, OutboxError> {
         let own = self.database.fetch(by_id(tx)).await?;
         let cbor = match own {
@@ -227,8 +228,8 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         Ok(steps)
     }
 
-    /// Returns the statement that records how a transaction spent an escrow. If the escrow continues, the statement
-    /// also records its new output.
+    /// Returns the statement that records how a transaction spent an escrow, and, if the escrow continues, the escrow
+    /// with its new output.
     fn step_from(
         &self,
         watched: OpenEscrow,
@@ -265,7 +266,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     /// was paid.
     ///
     /// Inserts nothing if another step was recorded meanwhile, or if a rollback was recorded since the transaction was
-    /// read. The block of one of the service's own transactions is taken from its outbox entry.
+    /// read. For a transaction of the service itself, the block is taken from the outbox entry.
     fn step(
         &self,
         after: &OpenEscrow,
@@ -335,7 +336,7 @@ fn unreadable(by: &TxHash, why: &dyn std::fmt::Display) -> Alarm {
     Alarm::new(AlarmName::UnreadableSpend, format!("{by} spent an escrow and cannot be read: {why}"))
 }
 
-/// Builds the statement that reads the escrows at these outputs.
+/// Builds the query that reads the open escrows at these outputs.
 fn open_escrows(outputs: &[String]) -> Read<Vec<OpenEscrowRow>> {
     sql::read!(include_str!("open_escrows.sql"), json!(outputs).to_string())
 }

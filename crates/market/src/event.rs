@@ -1,8 +1,8 @@
 //! Events that an account's owner is notified of: sales, steps of purchases, payouts, and requests of agents.
 //!
 //! Triggers append to the log of events when a record changes (`d1-migrations/0010_events.sql`), in the same transaction,
-//! so no event is lost and none reports a change that was not stored. An event says what a block includes. If a rollback
-//! removes the block, the event is marked, and an event of its own says that it is no longer true.
+//! so no event is lost and none reports a change that was not stored. If a rollback removes the block on which an event
+//! is based, the event is marked, and a new event reports that it is no longer true.
 
 use api_types::Event;
 use cardano::slots::Millis;
@@ -44,7 +44,8 @@ pub fn newest(owner: &str, before: Option<u64>, most: u32) -> Read<Vec<Both<Posi
     sql::read!(events(which), owner, before, most)
 }
 
-/// Builds the query that reads an owner's events above the position `after`, oldest first, at most `most`.
+/// Builds the query that reads at most `most` of an owner's events, oldest first, that follow the position `after` in
+/// the log.
 pub fn after(owner: &str, after: u64, most: u32) -> Read<Vec<Both<Position, Event>>> {
     sql::read!(events("e.owner = ?1 AND e.seq > ?2 ORDER BY e.seq LIMIT ?3"), owner, after, most)
 }

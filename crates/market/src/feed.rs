@@ -5,7 +5,8 @@ use sql::{Read, Write};
 
 use crate::account::Token;
 
-/// Builds the statement that gives an owner's feed a new token, which replaces the one before. Only its hash is stored.
+/// Builds the statement that sets the token of an owner's feed, replacing any previous token. Only the token's hash is
+/// stored.
 pub fn renew(owner: &str, token: &Token, now: Millis) -> Write {
     sql::write!(
         "INSERT INTO event_feeds (owner, token_hash, created_at_ms) VALUES (?1, ?2, ?3) \
@@ -16,18 +17,20 @@ pub fn renew(owner: &str, token: &Token, now: Millis) -> Write {
     )
 }
 
-/// Builds the statement that revokes the token of an owner's feed, and returns its owner if there was one.
+/// Builds the statement that revokes the token of an owner's feed. Returns the owner, or `None` if the feed had no
+/// token.
 pub fn revoke(owner: &str) -> Write<Option<String>> {
     sql::write!("DELETE FROM event_feeds WHERE owner = ?1 RETURNING owner", owner)
 }
 
-/// Builds the query that reads when the token of an owner's feed was made, POSIX ms; `None` if there is none.
+/// Builds the query that reads the time in POSIX ms at which the token of an owner's feed was created; `None` if the
+/// feed has no token.
 pub fn since(owner: &str) -> Read<Option<Millis>> {
     sql::read!("SELECT created_at_ms FROM event_feeds WHERE owner = ?1", owner)
 }
 
-/// Builds the query that reads the owner of the feed with this token. The token is compared by its hash, so the time
-/// that a comparison takes says nothing about the token.
+/// Builds the query that reads the owner of the feed with this token. The query compares hashes, so its duration
+/// reveals nothing about the token.
 pub fn owner_of(token: &Token) -> Read<Option<String>> {
     sql::read!("SELECT owner FROM event_feeds WHERE token_hash = ?1", token.hash())
 }

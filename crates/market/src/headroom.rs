@@ -5,7 +5,8 @@
 
 use api_types::{Alarm, AlarmName};
 
-/// Percentage of the database's maximum size up to which rows that cost the client nothing are accepted.
+/// Percentage of the database's maximum size from which new listings, accounts and agents are rejected, because they
+/// cost the client nothing.
 const FOR_ALL: u64 = 80;
 /// Percentage of the database's maximum size from which an alarm is raised.
 const WORTH_AN_ALARM: u64 = 60;
@@ -15,7 +16,7 @@ const WORTH_AN_ALARM: u64 = 60;
 pub enum StorageHeadroom {
     /// Enough for everything.
     Ample,
-    /// Little space is left, which is reserved for paid work and for owners of accounts.
+    /// Little space is left. It is reserved for purchases, and for owners who already have an account.
     Short,
 }
 
@@ -31,7 +32,7 @@ const fn reaches(bytes: u64, most: u64, parts: u64) -> bool {
     bytes >= (most / 100).saturating_mul(parts)
 }
 
-/// Returns an alarm if the database is nearly full.
+/// Returns an alarm if the database is at least 60 % full.
 #[must_use]
 pub fn alarm(bytes: u64, most: u64) -> Option<Alarm> {
     let then = match StorageHeadroom::of(bytes, most) {

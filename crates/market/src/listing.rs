@@ -76,7 +76,7 @@ impl FromStr for ListingId {
     fn from_str(text: &str) -> Result<Self, ListingIdError> {
         let digits = text.strip_prefix("lst_").ok_or(ListingIdError)?;
         let ulid = Ulid::from_string(digits).map_err(|_| ListingIdError)?;
-        // The library accepts lower case; ids have one spelling.
+        // The library accepts lower case, but ids must have only one spelling.
         if ulid.to_string() != digits {
             return Err(ListingIdError);
         }
@@ -100,7 +100,7 @@ pub struct NewListing {
     pub title: String,
     /// Description: 1 to 2,000 characters.
     pub description: String,
-    /// Price. It is at least the minimum price of each delivery mode.
+    /// Price in lovelace, at least the minimum price of each offered delivery mode.
     pub price: Lovelace,
     /// Price as the client sent it, possibly with leading zeros. A seller without a session signs this text.
     pub signed_price: String,
@@ -185,7 +185,7 @@ impl NewListing {
     /// Returns a digest of all fields that the seller chose. A repeated offer is recognised by this digest.
     #[must_use]
     pub fn offer_digest(&self) -> ContentHash {
-        // Without id and time.
+        // Leaves out the id and the time.
         let no_id = ListingId(String::new());
         ContentHash::of(self.card(&no_id, 0).as_bytes())
     }
@@ -227,7 +227,7 @@ impl NewListing {
     }
 }
 
-/// Validates a displayed text. It must have 1 to `most` characters, all of them visible.
+/// Decodes a required text, and checks it with [`visible`].
 fn text(
     sent: Option<&RawValue>,
     field: &'static str,
@@ -238,7 +238,8 @@ fn text(
     visible(required(sent, field, most.saturating_mul(UTF8), &length)?, field, most, refused)
 }
 
-/// Checks a displayed text.
+/// Checks a text that will be displayed. It must have 1 to `most` characters, at least one of them visible. Characters
+/// that mislead readers, or for which `refused` returns `true`, are forbidden.
 fn visible(text: String, field: &'static str, most: usize, refused: impl Fn(char) -> bool) -> Result<String, Error> {
     let length = format!("must have 1 to {most} characters");
     if !(1..=most).contains(&text.chars().count()) {
@@ -269,8 +270,8 @@ fn is_forbidden_in_description(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
 }
 
-/// Parses an excerpt. Surrounding white space is removed, and an empty excerpt counts as absent. Line breaks are
-/// normalized to line feeds, as in the fields of forms.
+/// Parses an excerpt. Surrounding white space is removed, and an empty excerpt counts as absent. Line breaks become
+/// line feeds.
 fn excerpt(sent: Option<&RawValue>) -> Result<Option<String>, Error> {
     const FIELD: &str = "excerpt";
     let rule = format!("must have at most {MAX_EXCERPT} characters");
@@ -291,8 +292,8 @@ fn check_excerpt(content: &str, excerpt: &str) -> Result<(), Error> {
     invalid(ErrorCode::InvalidValue, "excerpt", rule)
 }
 
-/// Checks that the public texts do not contain too much of the content. They count together, because a heading as the
-/// title and the rest as the description show all of it.
+/// Checks that the public texts together do not reveal too much of the content. If they were checked one by one, the
+/// title and the description could each show a different part of it.
 fn private(content: &str, title: &str, description: &str, excerpt: Option<&str>) -> Result<(), Error> {
     let mut public = String::new();
     for (field, text) in [("title", title), ("description", description), ("excerpt", excerpt.unwrap_or_default())] {
@@ -343,7 +344,8 @@ fn preview(sent: Option<&RawValue>) -> Result<Option<String>, Error> {
     let (Ok(url), true) = (Url::parse(&text), text.split('%').skip(1).all(encodes)) else {
         return invalid(ErrorCode::InvalidValue, FIELD, RULE);
     };
-    // The ending is of the path, not of a query, a fragment or a host; a password in a public URL is an accident.
+    // The path itself must have the ending, not a query, a fragment or a host. A password in a public URL is an
+    // accident.
     let path = url.path().to_ascii_lowercase();
     let ends = PREVIEW_ENDINGS.iter().any(|ending| path.ends_with(ending));
     let plain =

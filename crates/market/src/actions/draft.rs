@@ -28,7 +28,7 @@ use crate::{
     purchase::Status,
 };
 
-/// An unsigned transaction of an action.
+/// An unsigned transaction that performs an escrow action.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionDraft {
     pub tx: UnsignedTx,
@@ -48,7 +48,7 @@ pub enum ActionError {
     #[error("{} is not possible in the state {state}: send the request without action to list what is possible", action.name())]
     State {
         action: Action,
-        /// State of the escrow, by its name in the API.
+        /// Name of the escrow's state in the API.
         state: &'static str,
     },
     #[error("too early: {} is possible in {}, from {from} (Unix ms) on", action.name(), span(*from, *now))]
@@ -83,7 +83,7 @@ pub enum ActionError {
     Collateral { missing: Lovelace, wallet: Address },
     #[error("utxos: {0}")]
     Build(BuildError),
-    /// The ledger rejects the transaction. Its reason is meant for the log, because the client cannot act on it.
+    /// The ledger rejects the transaction. The reason is only for the log, because the client cannot act on it.
     #[error("the network refuses this transaction: read the wallet's outputs again, some may be spent, and try again")]
     Refused(String),
     #[error(
@@ -94,7 +94,7 @@ pub enum ActionError {
     #[error("{} is not possible: {}", action.name(), not_possible(*action, state))]
     NotNow {
         action: BuyerAction,
-        /// State of the escrow, by its name in the API.
+        /// Name of the escrow's state in the API.
         state: &'static str,
     },
     #[error("another transaction of this purchase is pending ({0}): look at its status in a minute")]
@@ -126,7 +126,7 @@ fn not_possible(action: BuyerAction, state: &str) -> String {
     format!("the purchase is {state}, {instead}")
 }
 
-/// An action that the contract allows now.
+/// An action that the contract allows in the escrow's current state.
 struct Permitted {
     known: LockedPurchase,
     escrow: Escrow,
@@ -150,8 +150,9 @@ impl Permitted {
 impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
     /// Drafts an action on a purchase for the wallet of its buyer or seller.
     ///
-    /// Takes three provider calls, and one more for each step that the watcher has not stored yet. `wallet` is called
-    /// only after all of them are answered, so that waiting requests hold little memory.
+    /// Makes at most four provider calls, and one more for each step that the watcher has not stored yet. `wallet` is
+    /// called just before the last one, the evaluation of the transaction's scripts, so that requests hold little
+    /// memory while they wait for the provider.
     ///
     /// # Errors
     /// Returns the reason for a refusal, worded for the API's client.
@@ -214,7 +215,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
     }
 }
 
-/// Converts an error of planning an action at this time to an error for the API's client.
+/// Converts a planning error to an error for the API's client.
 pub(super) fn unplanned(error: PlanError, action: Action, now: Millis) -> ActionError {
     match error {
         PlanError::NotYet(from) => ActionError::TooEarly { action, from, now },

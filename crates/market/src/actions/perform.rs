@@ -39,7 +39,7 @@ use crate::{
 /// Maximum number of attempts, in case other transactions spend the inputs first.
 const MAX_TRIES: usize = 4;
 
-/// An account whose owner acts on purchases that the account's service wallet has paid for.
+/// An account that acts on a purchase of its service wallet, with the keys that sign the transaction.
 #[derive(Clone, Copy)]
 pub struct Owner<'a> {
     pub account: &'a Account,
@@ -50,8 +50,7 @@ pub struct Owner<'a> {
     pub platform: &'a SigningKey,
 }
 
-/// Converts a buyer's action to the contract's action, the escrow step that performs it, and the kind of its outbox
-/// entry.
+/// Maps a buyer's action to the contract's action, the escrow step, and the kind of outbox entry.
 const fn contracts(action: BuyerAction) -> (Action, Step, Kind) {
     match action {
         BuyerAction::RequestRefund | BuyerAction::Dispute => {
@@ -85,8 +84,8 @@ const fn doing(kind: Kind) -> &'static str {
 }
 
 impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
-    /// Performs an action for the account whose service wallet paid, and returns the transaction. Idempotent: if the
-    /// action is pending or done, whoever performed it, returns that transaction.
+    /// Performs an action on a purchase that the account's service wallet paid for, and returns the transaction.
+    /// Idempotent: if the action is already pending or done, returns the existing transaction.
     ///
     /// # Errors
     /// Returns [`NoEscrow::Unknown`] if the account has no purchase with this id. Otherwise, returns the reason why the
@@ -118,7 +117,8 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
                 return Ok(entry.tx);
             }
             let Some(escrow) = escrow else { return Err(ActionError::Ended(state.name())) };
-            // Another step may be in a block by now. A request for a refund never starts a dispute.
+            // The state may have changed meanwhile. A request for a refund must not start a dispute, although the
+            // contract has only one action for both.
             let fits = Rule::find(contracts(action).0, &escrow.datum)
                 .is_some_and(|rule| buyers_name(rule.action, &escrow.datum) == Some(action));
             if !fits || escrow.datum.state == State::Disputed && action == BuyerAction::Dispute {
@@ -148,7 +148,8 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         let platform = PlatformWallet::read(self.database, self.chain, address, tip_slot, self.now, MIN_FUNDS).await;
         let platform = platform.map_err(unsent)?;
         let built = match self.built(purchase, action, escrow, (owner, &platform), attempt).await {
-            // The provider does not show yet what spends an input: the next attempt chooses another, or finds the step.
+            // Another transaction spends an input, but the provider does not show it yet. The next attempt chooses
+            // another input, or finds the escrow's new step.
             Err(ActionError::Refused(_)) if attempt.saturating_add(1) < MAX_TRIES => return Ok(None),
             built => built?,
         };
@@ -157,7 +158,8 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
         Ok(match outbox.send_once(&new, &platform.snapshot, self.now).await? {
             Sent::Submitted(entry) => Some(entry.tx),
-            // A rejection of what an earlier request submitted proves nothing: it may still be included.
+            // If an earlier request already submitted this transaction, it may still be included in spite of the
+            // rejection.
             Sent::Rejected(entry, _) => Some(entry.tx).filter(|_| entry.state != EntryState::Refused),
             Sent::NotRecorded => None,
         })
@@ -185,7 +187,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         built.map_err(|error| match error {
             DraftError::Chain(error) => error.into(),
             DraftError::Refused(reason) => ActionError::Refused(reason),
-            // The buyer cannot fill the platform's wallet.
+            // The buyer cannot fix the other errors, such as too little money in the platform's wallet.
             error => ActionError::Later(error.to_string()),
         })
     }
@@ -200,7 +202,7 @@ fn spending(output: &TxRef) -> Read<Option<Entry>> {
     sql::read!("SELECT {ENTRY} FROM reservations r JOIN outbox ON outbox.tx_id = r.tx_id WHERE r.tx_in = ?1", output)
 }
 
-/// Builds the query that reads the newest outbox entry of this kind for a purchase, if it is open or included.
+/// Builds the query that reads the newest outbox entry of this kind for a purchase. Failed entries are ignored.
 fn newest_of(purchase: &TxHash, kind: Kind) -> Read<Option<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \

@@ -32,7 +32,7 @@ pub enum PaymentFilter {
 #[serde(from = "Both<ListingTerms, Since>")]
 pub struct ForSale {
     pub terms: ListingTerms,
-    /// Time at which the listing was created, in ISO 8601, UTC.
+    /// Time at which the listing was last edited, or created if it was never edited, in ISO 8601, UTC.
     pub since: String,
 }
 
@@ -69,8 +69,8 @@ struct Chosen<'a> {
     condition: &'static str,
     /// Value of the condition's parameter `?1`, if it has one.
     seller: Option<&'a Address>,
-    /// Table with the number of matching listings in each block of [`BLOCK`] listings; `None` for a single seller,
-    /// whose listings are few.
+    /// Column of the table `listings_counted` with the number of matching listings in each block of [`BLOCK`] listings;
+    /// `None` for a single seller, whose listings are few.
     counted: Option<&'static str>,
 }
 
@@ -87,8 +87,8 @@ impl PaymentFilter {
 }
 
 impl Chosen<'_> {
-    /// Returns two SQL queries: one for the sequence numbers of `?2` listings after the first `?3`, newest first, and
-    /// one for the total number of listings.
+    /// Returns two SQL queries: one for the sequence numbers of a page of listings (limit `?2`, offset `?3`), newest
+    /// first, and one for the total number of listings.
     fn selection(&self) -> (String, String) {
         let condition = self.condition;
         let Some(own) = self.counted else {
@@ -101,7 +101,8 @@ impl Chosen<'_> {
     }
 }
 
-/// Returns a page of listings that are not hidden and that a configured method can pay.
+/// Returns a page of the visible listings that can be paid with a configured payment method. `with_escrow` is `true` if
+/// payments into an escrow are configured.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -175,7 +176,7 @@ impl Question {
         )
     }
 
-    /// Returns how often the question scans the full-text index.
+    /// Returns the number of scans of the full-text index that the search needs.
     #[must_use]
     pub const fn index_scans(&self) -> usize {
         self.0.len()
@@ -184,7 +185,7 @@ impl Question {
 
 /// Arguments of [`Question::ranked`]: the listings to search, and the part of the result to read.
 pub(super) struct Ranked<'a> {
-    /// SQL condition for the listings to search. It uses only columns of indexes.
+    /// SQL condition for the listings to search, which uses only indexed columns.
     pub condition: &'a str,
     /// Whether `condition` also uses columns of the table of sellers.
     pub with_sellers: bool,
@@ -227,7 +228,8 @@ pub async fn search(
     Ok(SearchResult { listings, more })
 }
 
-/// Lists the ids of the newest listings with their creation date, one `id YYYY-MM-DD` per line.
+/// Returns the ids and dates of the newest listings, one `id YYYY-MM-DD` per line. The date is that of the last edit,
+/// or of the creation if there was none.
 ///
 /// # Errors
 /// Returns an error if the database query failed.

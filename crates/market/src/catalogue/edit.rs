@@ -19,7 +19,7 @@ use crate::{contents::Contents, listing::changes::Changes, port_error::PortError
 const FORMER_PRICE_MS: Millis = (MAX_TIMEOUT_SECONDS as Millis + 60) * 1_000;
 /// Maximum number of former prices at which a listing can still be bought.
 const MAX_FORMER_PRICES: u32 = 10;
-/// Maximum number of attempts to edit a listing while concurrent edits come first.
+/// Maximum number of attempts to edit a listing if other edits of the listing are made at the same time.
 const MAX_ROUNDS: u32 = 3;
 
 /// Reason why a listing was not edited.
@@ -35,7 +35,7 @@ pub enum NotEdited {
     TooOften,
 }
 
-/// Seconds to wait after [`NotEdited::TooOften`].
+/// Number of seconds to wait before a retry after [`NotEdited::TooOften`].
 pub const RETRY_SECONDS: u32 = MAX_TIMEOUT_SECONDS + 60;
 
 /// Edits a listing, and returns it as JSON.
@@ -76,8 +76,8 @@ pub async fn edit(
     Ok(Err(NotEdited::TooOften))
 }
 
-/// Builds the statements that edit a listing, provided its card is still `card`. The last statement returns a row if
-/// the listing was edited.
+/// Builds the statements that edit a listing. The edit is skipped if the listing's stored `card` is no longer the given
+/// one, because of a concurrent edit. The last statement returns a row if the listing was edited.
 fn statements(id: &ListingId, card: &str, changed: &Listing, now_ms: Millis) -> (Write, Write, Write<Option<String>>) {
     let until = now_ms.saturating_add(FORMER_PRICE_MS);
     (
@@ -114,7 +114,7 @@ fn statements(id: &ListingId, card: &str, changed: &Listing, now_ms: Millis) -> 
     )
 }
 
-/// Builds the query that reads the card of a listing, unless an operator hid it.
+/// Builds the query that reads a listing's stored JSON (`card`). Returns no row if an operator hid the listing.
 fn card(id: &ListingId) -> Read<Option<String>> {
     sql::read!("SELECT card FROM listings WHERE id = ?1 AND (hidden_at_ms IS NULL OR taken_off = 1)", id.as_str())
 }

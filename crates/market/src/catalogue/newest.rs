@@ -18,15 +18,15 @@ pub async fn newest(db: &impl ReadDatabase) -> Result<Page, DatabaseError> {
 pub(crate) struct Listed {
     seq: i64,
     json: String,
-    /// Whether the listings up to this one are within the maximum number and size.
+    /// Whether this listing is still within the maximum number and the maximum size of a page.
     #[serde(deserialize_with = "sql::flag")]
     fits: bool,
 }
 
-/// Builds the query that reads the newest listings that satisfy a condition, and the first listing beyond the maximum.
-/// `params` are the condition's parameters.
+/// Builds the query that reads the newest listings that satisfy a condition, up to the maximum number and size of a
+/// page, and one more, which shows that there is a next page. `params` are the condition's parameters.
 ///
-/// The maximum size is applied to the lengths of the cards, so that JSON is rendered only for listings within it.
+/// The size is computed from the stored cards, so that no JSON is rendered for listings beyond the page.
 pub(crate) fn matching(condition: &str, params: Vec<Param>) -> Read<Vec<Listed>> {
     let sql = format!(
         include_str!("newest.sql"),

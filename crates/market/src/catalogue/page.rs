@@ -22,11 +22,12 @@ use super::{
 struct PageRow {
     /// Cursor for the page after this row.
     cursor: String,
-    /// Listing as JSON. `None` in the row that says where reading stopped because [`MAX_SCANNED`] was reached.
+    /// Listing as JSON; `None` in the additional row that marks where reading stopped at [`MAX_SCANNED`] listings.
     json: Option<String>,
 }
 
-/// Returns the listings that match a filter, in one batch.
+/// Returns a page of the listings that match a filter. If no listing has all words of the search, returns listings with
+/// some of the words, or with similar ones.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -82,7 +83,7 @@ pub async fn count(db: &impl ReadDatabase, filter: &Filter) -> Result<u64, Datab
 /// Value that is less than any sort key or sequence number.
 const NONE: i64 = i64::MIN;
 
-/// The SQL of a sort order of listings.
+/// SQL fragments for one sort order of listings.
 struct Order {
     /// SQL expression for the integer to sort by, in descending order.
     key: &'static str,
@@ -121,13 +122,13 @@ impl Order {
 }
 
 impl Filter {
-    /// Returns the page size.
+    /// Returns the maximum number of listings on a page.
     #[must_use]
     pub fn page_size(&self) -> u32 {
         self.limit.unwrap_or(MAX_PAGE)
     }
 
-    /// Returns how often a page of this filter scans the full-text index.
+    /// Returns the number of scans of the full-text index that a page of this filter needs.
     #[must_use]
     pub fn index_scans(&self) -> usize {
         self.words.as_deref().map_or(0, |text| words(text).len())
@@ -174,7 +175,8 @@ impl Filter {
         Read::new(sql, bound.0)
     }
 
-    /// Returns the SQL for the newest listings that may be on the page. Returns `None` if no index selects them.
+    /// Returns the SQL that selects candidates for the page by an index of words, sellers or reputations. Returns
+    /// `None` if the filter has none of them, so that the page must be read from the index of the sort order.
     fn candidates(&self, bound: &mut Parameters) -> Option<String> {
         let newest = self.cursor.filter(|_| self.sort == Sort::Newest);
         let before = |column: &str, bound: &mut Parameters| {
@@ -237,7 +239,7 @@ impl Filter {
         }
     }
 
-    /// Returns the SQL that reads a page from the index with the requested order, up to the limit.
+    /// Returns the SQL that reads a page directly from the index of the requested sort order.
     fn scan_index(&self, limit: u32, bound: &mut Parameters) -> String {
         let Order { key, tied, by, from } = Order::of(self.sort);
         let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));
@@ -259,7 +261,7 @@ impl Filter {
         )
     }
 
-    /// Returns the SQL that sorts the candidates found by `found`, and selects the page.
+    /// Returns the SQL that sorts the candidates that the query `found` selects, and picks the page.
     fn sort_candidates(&self, found: &str, limit: u32, bound: &mut Parameters) -> String {
         let Order { key, tied, by, .. } = Order::of(self.sort);
         let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));

@@ -25,8 +25,8 @@ pub struct Quota {
     pub daily_bytes: u64,
 }
 
-/// Divisor that yields one client network's share of the daily quota. The share suffices for a few listings of maximum
-/// size.
+/// Divisor of the daily quota that gives the share of one client network (an IPv4 address or an IPv6 prefix). The share
+/// suffices for a few listings of maximum size.
 const NETWORK_FRACTION: u64 = 64;
 const NETWORK_MIN_BYTES: u64 = 4 << 20;
 
@@ -41,7 +41,7 @@ impl Quota {
 pub struct Source<'a> {
     /// Digest that the seller signed; `None` if the offer was made in a session.
     pub proof: Option<&'a str>,
-    /// Client network of the request.
+    /// Network from which the client sent the request.
     pub network: &'a str,
 }
 
@@ -66,14 +66,14 @@ pub enum QuotaExceeded {
         "no more new listings today: the service takes {bytes} bytes of them a day, and a 64th of that from one network; nothing was listed; try again after 00:00 UTC, or ask the operator for more"
     )]
     Today {
-        /// Maximum total size of the seller's contents, in bytes.
+        /// Daily quota of all sellers together, in bytes.
         bytes: u64,
-        /// Seconds until the next UTC day, when the daily quota starts anew.
+        /// Number of seconds until the daily quota is reset at 00:00 UTC.
         wait_s: u64,
     },
 }
 
-/// Result of an offer.
+/// Result of an offer to list something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// The new listing, or the listing of an identical earlier offer.
@@ -103,8 +103,8 @@ struct Offer<'a> {
 /// Repeating a signed offer returns the listing that it created. An offer in a session counts as repeated if an
 /// identical one was made within the last day.
 ///
-/// The content is stored before the listing, so no listing lacks its content. The daily quota is taken before both and
-/// never given back, so concurrent offers cannot exceed it.
+/// The content is stored before the listing, so no listing lacks its content. The daily quota is charged first and
+/// never refunded, so concurrent offers cannot exceed it.
 ///
 /// # Errors
 /// Returns an error if the database or the content store failed.
@@ -179,7 +179,7 @@ impl Offer<'_> {
             self.source.proof.into(),
             self.listing.seller.into(),
             self.hash.into(),
-            // Time after which an identical offer in a session counts as the same.
+            // Identical offers that were made in a session after this time count as the same offer.
             self.now_ms.saturating_sub(DAY_MS).into(),
             self.listing.offer_digest().into(),
             self.quota.listings.into(),
@@ -217,11 +217,11 @@ impl Offer<'_> {
         Write::new(sql, self.params(others))
     }
 
-    /// Builds the statement that counts an offer against the daily quotas of all sellers and of its network, if the
-    /// offer would create a listing.
+    /// Builds the statement that charges an offer's size to two daily quotas, the quota of all sellers and the quota of
+    /// the client's network, if the offer would create a listing.
     ///
-    /// Returns one row per quota on success, and no rows otherwise. If two concurrent offers need the last part of a
-    /// quota, one of them succeeds.
+    /// Returns one row per quota if both suffice, and no rows otherwise. If two concurrent offers compete for the rest
+    /// of a quota, only one succeeds.
     fn take_quota(&self) -> Write<Vec<String>> {
         let sql = format!(
             "INSERT INTO daily_listing_usage (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \

@@ -14,7 +14,7 @@ use sql::{Database, DatabaseError, Read, Write};
 
 use super::{LISTING_JSON, LISTINGS, ListingId};
 
-/// Maximum number of listings in the list of those taken off sale, newest first.
+/// Maximum number of off-sale listings that a seller can list, newest first.
 const MAX_LISTED: u32 = 200;
 
 /// State that a seller requests for a listing.
@@ -70,7 +70,7 @@ pub async fn change(
             signed_at
         ),
     };
-    // Also if the listing had this state already, so that the proof cannot be used after the next change.
+    // Recorded even if the listing already had this state, so that the proof cannot be used after a later change.
     let used = signed_at.map(|signed_at| -> Write {
         sql::write!(
             "UPDATE listings SET take_off_signed_ms = iif(?4, take_off_signed_ms, max(take_off_signed_ms, ?3)), \
@@ -103,7 +103,7 @@ struct AfterChange {
     taken_off: bool,
 }
 
-/// A listing as its buyers see it, unless an operator has hidden it.
+/// A listing as shown to its buyers, who can see it even after its seller took it off sale.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Bought {
     /// The listing as JSON.

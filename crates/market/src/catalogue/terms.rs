@@ -1,4 +1,4 @@
-//! Terms by which the full-text index finds what its own words do not.
+//! Additional index terms, so that full-text searches also find other forms of words, and similar words.
 //!
 //! SQLite's index knows whole words and their beginnings. Beside the words of title, description and category, each
 //! listing has these terms:
@@ -9,8 +9,8 @@
 //! | single letters and pairs of scripts without spaces | `ポ` `ポス` `スタ` `ター` of ポスター | words inside a sentence |
 //! | words of title and category without one of their letters, marked | `\u{e000}landin` of *landing* | words with one letter more, less or other, or with two letters swapped |
 //!
-//! A question is taken apart in the same way. The number of terms follows from the length of the texts, and words of a
-//! question are few, so neither a seller nor a reader makes a search expensive.
+//! A search text is split into the same terms. The number of terms is limited by the length of a listing's texts and by
+//! the maximum number of words in a search, so neither a seller nor a searcher can make a search expensive.
 
 use std::collections::BTreeSet;
 
@@ -18,14 +18,14 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 use super::split;
 
-/// First character of index terms that stand for similar words. No text contains this private-use character, and the
-/// index treats it as a letter.
+/// First character of the index terms that match similar words. The index treats this private-use character as a
+/// letter, but no word of a text contains it.
 const SIMILAR: char = '\u{e000}';
-/// Lengths, in letters, of the words for which similar words are found too. Shorter words are similar to too many
+/// Lengths, in letters, of words for which a search also finds similar words. Shorter words would match too many
 /// others.
 const SIMILAR_LETTERS: std::ops::RangeInclusive<usize> = 5..=14;
-/// Length, in letters, of the longest prefixes that the full-text index stores. For a longer prefix, the index would
-/// scan all words with it and each of their occurrences.
+/// Maximum length, in letters, of the prefixes that the full-text index stores. A search for a longer prefix would scan
+/// every occurrence of every word that begins with it.
 const PREFIX_LETTERS: usize = 8;
 
 /// Returns additional index terms for a listing's texts.
@@ -40,14 +40,14 @@ pub(super) fn of_listing(title: &str, description: &str, category: Option<&str>)
                     terms.extend(run.chars().map(String::from));
                     terms.extend(pairs(run));
                 }
-                // As a word of its own; alone it is one already.
+                // Indexed as a separate word, unless it is the whole word.
                 Script::Spaced if runs.len() > 1 => terms.extend([(*run).to_owned()]),
                 Script::Spaced => {}
             }
         }
         terms.extend(stem(word));
     }
-    // Stems are varied too, because a typo and another ending differ from the word by more than one letter.
+    // Stems get variants too, because a typo together with another ending changes more than one letter.
     let words = [title, category].into_iter().flat_map(split);
     terms.extend(words.flat_map(|word| similar(word).chain(stem(word).into_iter().flat_map(|stem| similar(&stem)))));
     terms.into_iter().collect::<Vec<_>>().join(" ")
@@ -109,7 +109,7 @@ const fn script(c: char) -> Script {
     }
 }
 
-/// Splits a word at each change between a script with spaces between words and one without.
+/// Splits a word wherever it changes between a script that separates words by spaces and a script that does not.
 fn runs(word: &str) -> Vec<(Script, &str)> {
     let mut rest = word;
     let mut runs = vec![];
@@ -137,13 +137,13 @@ fn stem(word: &str) -> Option<String> {
     (*stem != *lowercase).then(|| stem.into_owned())
 }
 
-/// Returns the terms for finding similar words: the word itself, and the word without each one of its letters. Two
-/// words that differ in one letter share such a term.
+/// Returns the index terms for finding similar words: the word itself, and each of its variants with one letter left
+/// out. Two words that differ in one letter share at least one such term.
 fn similar(word: &str) -> impl Iterator<Item = String> + use<> {
     let letters: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
     let compared = SIMILAR_LETTERS.contains(&letters.len())
         && letters.iter().all(|letter| letter.is_alphabetic() && script(*letter) == Script::Spaced);
-    // The last leaves out none.
+    // The last variant leaves out no letter.
     let variants = if compared { letters.len().saturating_add(1) } else { 0 };
     let terms: BTreeSet<String> = (0..variants)
         .map(|left_out| {

@@ -36,16 +36,17 @@ use crate::{
     payment, purchase, subject,
 };
 
-/// Maximum number of times to look again for a purchase that a concurrent request is making.
+/// Maximum number of attempts to buy while concurrent requests make or change the same purchase.
 const MAX_ROUNDS: u32 = 3;
-/// Maximum number of further attempts if other payments from the wallet spend the inputs first.
+/// Maximum number of retries if other payments of the wallet spend the inputs first.
 const MAX_RETRIES: u32 = 39;
 // Each attempt is valid for one second more than the last.
 const _: () = assert!(VALID_SLOTS + (MAX_RETRIES as u64) < MAX_TIMEOUT_SECONDS as u64);
-/// Maximum pause in ms between attempts for a wallet with few tokens, without the random part that is added.
+/// Maximum pause in ms between attempts, before a random part is added and before the pause is multiplied for wallets
+/// with many tokens.
 const MAX_PAUSE_MS: Millis = 1_000;
-/// Number of tokens in a wallet that lengthens the pauses between attempts by one step. With more tokens, each attempt
-/// takes longer to compute.
+/// Number of tokens in a wallet at which the pauses between attempts double; with twice this number they triple, and so
+/// on. Each attempt takes longer to compute if the wallet has many tokens.
 const TOKENS_PER_PAUSE: u64 = 256;
 /// Maximum total time in ms to wait for other payments of the wallet.
 const MAX_WAIT_MS: Millis = 25_000;
@@ -60,7 +61,7 @@ pub struct Order<'a> {
     pub mode: DeliveryMode,
     /// Price that the buyer agreed to pay; `None` if the client did not state one.
     pub agreed: Option<Lovelace>,
-    /// 32 random bytes for the quote. They also spread the attempts of concurrent requests over time.
+    /// 32 random bytes for the quote, which also randomize the pauses between attempts.
     pub nonce: [u8; 32],
 }
 
@@ -74,12 +75,12 @@ struct PaymentIntent<'a, 'c, D, C, V, Z, K> {
     parameters: ProtocolParameters,
     /// Unspent outputs of the wallet that pays, according to the provider.
     utxos: Vec<Utxo>,
-    /// Number of the wallet's recent failed payments for the listing. The new payment spends an input of each, so that
-    /// only one can be included.
+    /// Number of the wallet's recent failed payments for the listing that cannot be included together with this
+    /// payment.
     replaced: usize,
     /// Number of the buyer's other failed payments for the listing that were looked up on the chain.
     checked: usize,
-    /// Inputs that this payment must spend, so that it cannot be included besides a recent failed payment.
+    /// Inputs that this payment must spend, so that it cannot be included together with a recent failed payment.
     replacement_inputs: Vec<Utxo>,
 }
 
@@ -101,7 +102,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Err(BuyError::SamePurchase)
     }
 
-    /// Makes the purchase, or returns the existing one. Returns `None` if a concurrent request made it first.
+    /// Makes the purchase, or returns the existing one. Returns `None` if the stored state has been changed meanwhile,
+    /// for example by a concurrent request, so that the caller must try again.
     async fn buy_once(&self, order: &Order<'_>) -> Result<Option<Bought>, BuyError> {
         let Order { account, terms, mode, nonce, .. } = *order;
         let (wallet, now) = (account.wallet_address, self.now);
@@ -136,8 +138,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                     FailedPayments::TooMany(tx) => return Err(BuyError::Unresolved(tx)),
                 }
             }
-            // Overdue or failed payments may return their amounts to the budget. Owners are only asked to approve
-            // purchases that are otherwise possible.
+            // A payment that is overdue or has failed may return its amount to the budget, so the refusal is not final.
+            // Owners are only asked to approve purchases that are otherwise possible.
             Some(WalletBlocked::SpendRefused(why)) if over.is_empty() && ended.is_empty() => {
                 offered_by()?;
                 return Err(why.into());
@@ -160,7 +162,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Replacement::Unresolved(tx) => return Err(BuyError::Unresolved(tx)),
             Replacement::Inputs(inputs) => inputs,
         };
-        // By the newest block's time, because the quote must be valid when the lock is included.
+        // Uses the newest block's time, because the quote must be valid when the lock is included.
         let offered = method.offer(&terms.sale(), self.clock.max(tip.time_ms), nonce)?;
         let checkout = self;
         let intent = PaymentIntent {
@@ -217,9 +219,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 }
 
 impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> PaymentIntent<'_, '_, D, C, V, Z, K> {
-    /// Returns the pauses between attempts, at most [`MAX_WAIT_MS`] in total. They are random, so that requests that
-    /// wait for the same wallet spread. They grow with each attempt, and with every [`TOKENS_PER_PAUSE`] tokens in the
-    /// wallet.
+    /// Returns the pauses in ms between attempts, at most [`MAX_WAIT_MS`] in total. The pauses are random, so that
+    /// concurrent requests for a wallet do not retry at the same time. They grow with each attempt and with the number
+    /// of tokens in the wallet.
     fn pauses(&self) -> Vec<Millis> {
         let [a, b, c, d, e, f, g, h, ..] = self.order.nonce;
         let random = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
@@ -237,8 +239,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         pauses.scan(0, within).collect()
     }
 
-    /// Builds and claims the payment, or ends with the purchase. Ends with `None` if a concurrent request for this
-    /// listing was faster. `known` is the wallet as it was read before the first attempt.
+    /// Builds and claims the payment, or, if it was just submitted, settles it and returns the purchase. Returns
+    /// [`Next::Done`] with `None` if the stored state has changed, so that the purchase must be tried again. `known` is
+    /// the wallet's state as read before the first attempt; later attempts read it again.
     async fn next(&self, attempt: Attempt, known: Option<WalletSnapshot>) -> Result<Next<Option<Bought>>, BuyError> {
         let Self { checkout, order, replaced, checked, .. } = *self;
         if let Some(sent) = attempt.sent {
@@ -249,7 +252,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Some(known) => known,
             None => WalletSnapshot::load(checkout.database, &wallet, self.tip.slot, checkout.now).await?,
         };
-        // Another payment that spends one of these may still fail; then this one conflicts with nothing.
+        // Another payment has reserved one of these inputs and may still fail, so the inputs must be chosen again.
         if self.replacement_inputs.iter().any(|utxo| known.reserved.contains(&utxo.reference)) {
             return Ok(Next::Done(None));
         }

@@ -76,7 +76,7 @@ pub enum PaymentDraftError {
         "the wallet's tADA are in too many small outputs (at most {MAX_SPENT}, of {MAX_INPUT_TRANSACTIONS} transactions, can pay) or beside too many tokens ({MAX_INPUT_TOKENS} in all): first send {} to yourself in one output, and pay when that is in a block", needed.display_tada()
     )]
     Scattered {
-        /// Amount that the payment needs from a few of the wallet's outputs.
+        /// Amount that the buyer should first combine into one output.
         needed: Lovelace,
     },
     #[error("utxos: {0}")]
@@ -248,8 +248,8 @@ impl<'a> Drafting<'a> {
         Err(PaymentDraftError::Scattered { needed })
     }
 
-    /// Returns the input that identifies the payer, and the payer's address. For an instant payment, this is the
-    /// input's owner; for a protected one, the buyer named in the escrow.
+    /// Returns the input that identifies the payer, and the payer's address. For an instant payment, the payer is the
+    /// input's owner. For a protected payment, the payer is the buyer named in the escrow.
     fn payer(&self, tx: &UnsignedTx, buyer: &Address) -> Result<(TxRef, Address), PaymentDraftError> {
         let inputs = &tx.facts().inputs;
         let owned = self.wallet.utxos.iter().filter(|utxo| key_of(utxo).as_ref() == Some(buyer.payment_key()));

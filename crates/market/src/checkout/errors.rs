@@ -268,7 +268,7 @@ pub enum NotRead {
     Failed,
     #[error("this purchase was refunded: its content is no longer yours")]
     Refunded,
-    /// The database or the provider failed, or the block that permits the release is still missing.
+    /// The database or the provider failed, or the content may not be released yet.
     #[error(transparent)]
     Unavailable(Unavailable),
 }

@@ -33,19 +33,21 @@ const MAX_ROUNDS: u32 = 3;
 /// of about three quarters.
 pub(super) const MIN_VALIDITY_SLOTS: u64 = 30;
 
-/// Time in ms to wait before looking for a transaction in mempools and blocks, because the provider shows a transaction
-/// that somebody else has submitted only after a delay.
+/// Time in ms to wait before looking for a transaction in mempools and blocks. A transaction that somebody else
+/// submitted appears at the provider only after a delay.
 const PUBLIC_CHECK_MS: Millis = 5_000;
 
-/// Time in ms, counted from the block of a payment, for which a `PAYMENT-SIGNATURE` header without a secret is accepted
-/// as its payer's. The header must come from the client network that first sent it.
+/// Length in ms of the window, after the block of a payment, during which a `PAYMENT-SIGNATURE` header without a secret
+/// still identifies the payer. The header must come from the client network that first sent it.
 ///
-/// Anyone on that network could rebuild the header from the chain. The time is longer than clients have to wait for
-/// confirmations, for a result, or for a provider that is down. Afterwards the payer has to sign.
+/// The window is limited because anyone on that network could rebuild the header from the chain. The window is longer
+/// than clients have to wait for confirmations, for a result, or for a provider that is down. Afterwards the payer has
+/// to sign.
 const REPLAY_WINDOW_MS: Millis = 60 * 60_000;
 
-/// Time in ms, counted from a delivery, for which a header with a secret gets the content again. A client that lost the
-/// response retries within minutes, and the server cannot tell for certain whether a response was lost.
+/// Length in ms of the window, after a delivery, during which a header with a secret still gives access to the content.
+/// A client that lost the response retries within minutes, and the server cannot tell for certain whether a response
+/// was lost.
 const RETRY_WINDOW_MS: Millis = 10 * 60_000;
 
 /// A successful payment.
@@ -74,16 +76,18 @@ impl PayRequest<'_> {
         if !(is_identified || self.has_same_header(record) || self.is_proven(&record.payer)) {
             return Err(NotSettled::Duplicate.into());
         }
-        // A submission without a known answer is resumed; its provenance is checked before delivery.
+        // If the answer to the submission was lost, the payment is resumed, and its provenance is checked before
+        // delivery.
         if record.entry.provenance == Provenance::Foreign {
             self.ensure_entitled(&record.entry, &record.payer)?;
         }
         Ok(())
     }
 
-    /// Returns whether this request has the header with which the payment was claimed, and the header still proves that
-    /// the payer sent it. A header counts as proof until the content is delivered, or with a secret until
-    /// [`RETRY_WINDOW_MS`] later. A header with a payment identifier always counts.
+    /// Returns whether this request has the header with which the payment was claimed, and the header still identifies
+    /// the payer. A header without a secret does so until the content is delivered, and at most for
+    /// [`REPLAY_WINDOW_MS`]. A header with a secret does so until [`RETRY_WINDOW_MS`] after the delivery, and a header
+    /// with a payment identifier without a limit.
     fn has_same_header(&self, record: &PaymentRecord) -> bool {
         let Presented { header, identifier, is_secret, is_committed, .. } = self.presented;
         let is_same = record.header == *header || *is_committed;
@@ -98,7 +102,7 @@ impl PayRequest<'_> {
         if record.listing_id == self.terms.id {
             return Ok(());
         }
-        // The payer must not pay again meanwhile.
+        // While it is not known whether a node accepted the payment, the payer must not pay again.
         if record.is_unanswered() {
             return Err(not_settled(&Settlement::Pending(None), &record.entry.tx, &record.payer));
         }
@@ -124,7 +128,7 @@ impl PayRequest<'_> {
         self.proven.is_some_and(|signer| signer.payment_key() == payer.payment_key())
     }
 
-    /// Returns who first submitted a payment that this service has not submitted yet.
+    /// Returns the provenance to store for a payment before this service submits it.
     fn provenance(&self, payer: &Address) -> Provenance {
         match (self.presented.is_committed, self.is_payer(payer)) {
             (true, _) => Provenance::Ours,
@@ -139,8 +143,8 @@ impl PayRequest<'_> {
 }
 
 impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
-    /// Verifies, claims and settles a payment for a listing within the request's time, or resumes it. `proven` is the
-    /// address whose owner signed the request, if it is signed.
+    /// Verifies, claims and settles a payment for a listing within the request's time, or resumes a payment that was
+    /// claimed before. `proven` is the address whose key signed the request, if any.
     ///
     /// # Errors
     /// Returns the reason why no content is delivered.
@@ -164,7 +168,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                 pay.ensure_resumable(&record, payload.is_some())?;
                 return self.resume(&pay, record).await;
             }
-            // A payment that failed for one listing pays for another one only at its payer's request.
+            // Only the payer may use a payment that failed for one listing to pay for another one.
             if record.listing_id != terms.id {
                 pay.ensure_entitled(&record.entry, &record.payer)?;
             }
@@ -172,8 +176,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         self.pay_anew(&pay).await
     }
 
-    /// Returns whether a claimed payment is still valid. A payment that was rejected is verified again if its payer
-    /// requests it, unless a block has included it nevertheless.
+    /// Returns whether a claimed payment is still valid. A rejected payment is not, and must be verified and claimed
+    /// again. If a block may include the payment in spite of a rejection, looks it up on the chain first.
     async fn is_standing(&self, pay: &PayRequest<'_>, record: &mut PaymentRecord) -> Result<bool, PayError> {
         let is_same_listing = record.listing_id == pay.terms.id;
         let is_ours = record.entry.provenance == Provenance::Ours || pay.is_payer(&record.payer);
@@ -188,7 +192,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(record.entry.state != EntryState::Refused)
     }
 
-    /// Checks that the stored payment has not changed. A rejected payment may have been claimed again meanwhile.
+    /// Checks that no other request has claimed the payment meanwhile, which is possible after a rejection.
     fn ensure_unchanged(
         &self,
         pay: &PayRequest<'_>,
@@ -243,7 +247,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 
     /// Records that the content is delivered, unless the client has disconnected. If the database fails, the content is
-    /// delivered nevertheless, and the payment's header can get it once more.
+    /// delivered nevertheless, and a repeated request with the same header gets the content again.
     async fn mark_delivered(&self, record: &PaymentRecord) {
         if record.delivered_at_ms.is_some() || (self.hung_up)() {
             return;
@@ -270,7 +274,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok((released, Settlement::Confirmed(evidence).response(&record.entry.tx, payer, api_types::NETWORK)))
     }
 
-    /// Verifies a payment, and returns it together with the price that was offered.
+    /// Verifies a payment against the offer that it accepts. Also returns the offer, with its price and delivery mode.
     async fn verified(
         &self,
         pay: &PayRequest<'_>,
@@ -307,8 +311,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         verified.valid_until < now.saturating_add(MIN_VALIDITY_SLOTS)
     }
 
-    /// Resumes the payment of this transaction if an identical request has claimed it meanwhile. Otherwise returns
-    /// `None`.
+    /// Resumes the payment with this transaction if it was claimed meanwhile and this request may resume it. Returns
+    /// `None` if it was not claimed, or was rejected.
     async fn resume_equal(&self, pay: &PayRequest<'_>, tx: &TxHash) -> Result<Option<PaidContent>, PayError> {
         let record = self.database.fetch(payment::by_tx(tx)).await?;
         let Some(record) = record.filter(|record| record.entry.state != EntryState::Refused) else { return Ok(None) };
@@ -351,7 +355,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Err(NotSettled::Duplicate.into())
     }
 
-    /// Handles a payment whose claim this condition blocks. Returns `None` if the claim should be retried.
+    /// Handles a condition that blocked a payment's claim. Returns `None` if the claim should be retried.
     async fn blocked(
         &self,
         pay: &PayRequest<'_>,
@@ -424,10 +428,11 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// Returns an error if a mempool or a block contains this transaction.
+    /// Returns an error if a mempool or a block contains this transaction, unless the request is known to come from the
+    /// payer.
     ///
-    /// The check is needed because the service does not submit this transaction, so no node can reject it as already
-    /// known.
+    /// Otherwise, anyone could present a public transaction to get the content. A transaction that this service submits
+    /// needs no such check, because nodes reject a transaction that they know.
     async fn ensure_not_public(&self, pay: &PayRequest<'_>, payer: &Address) -> Result<(), PayError> {
         if pay.is_payer(payer) {
             return Ok(());

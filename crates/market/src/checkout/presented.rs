@@ -17,8 +17,8 @@ pub struct Presentation {
     pub payment: Option<String>,
     /// Recent signature over the listing by the buyer's wallet (`X-Service-Proof`).
     pub proof: Option<String>,
-    /// Signed challenge of a 402 answer (`SIGN-IN-WITH-X`). It is accepted like a proof, and ignored if there is a
-    /// proof.
+    /// Signed challenge of a 402 answer (`SIGN-IN-WITH-X`). Used in place of `proof`, and ignored if `proof` is
+    /// present.
     pub sign_in: Option<String>,
 }
 
@@ -40,9 +40,9 @@ pub struct Presented<'a> {
 impl<'a> Presented<'a> {
     /// Parses the value of a `PAYMENT-SIGNATURE` header.
     ///
-    /// A header without a secret (`request-binding`, `payment-identifier`) may be public. It is recognised as the same
-    /// header only from the same network. A payment with a `cardano-request-commitment` is accepted for that request
-    /// only.
+    /// A header without a secret (`request-binding`, `payment-identifier`) may be public, so a repeated header is only
+    /// recognised if it comes from the same client network. A payment with a `cardano-request-commitment` is accepted
+    /// for that request only.
     ///
     /// # Errors
     /// Returns an error if the header is malformed or commits to another request. Nothing is looked up in that case.
@@ -77,6 +77,6 @@ impl<'a> Presented<'a> {
 }
 
 fn of_network(header: &str, network: &str) -> ContentHash {
-    // Headers contain no line breaks.
+    // Headers contain no line breaks, so different pairs cannot have the same text.
     ContentHash::of(format!("{header}\n{network}").as_bytes())
 }

@@ -32,13 +32,13 @@ pub struct OwnPurchase {
     pub purchase: Option<Purchase>,
     /// Content hash of the listing.
     pub content_hash: ContentHash,
-    /// The purchased content, if it was requested and a block includes the transaction. Always `None` after a refund.
+    /// The purchased content; `None` if it was not requested, or if no block includes the transaction yet.
     pub content: Option<String>,
 }
 
 impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
-    /// Returns the content that one of these payment keys bought, or `None` if none did. Records payments that blocks
-    /// have included meanwhile.
+    /// Returns the listing's content if one of these payment keys has bought it, or `None`. Records payments that
+    /// blocks have included meanwhile.
     ///
     /// # Errors
     /// Returns an error if the database or the provider failed.
@@ -95,8 +95,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(OwnPurchase { purchase: purchase.map(Into::into), content_hash, content })
     }
 
-    /// Returns content that was bought earlier, if it may be released now. Asks the chain only if the release lacks
-    /// nothing but newer blocks.
+    /// Returns content that was bought earlier, if it may be released now. Queries the provider only if nothing but
+    /// newer blocks is missing.
     async fn content_again(&self, record: &mut PaymentRecord, hash: &ContentHash) -> Result<String, Unavailable> {
         if record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed) {
             self.observe(record).await?;

@@ -1,4 +1,7 @@
-//! Settles a payment, or a lock with its result: drives the transactions into blocks until the content may be released.
+//! Settles a payment, or a lock with its result: submits and polls the transactions until the content may be released.
+//!
+//! A *lock* is the payment of a protected purchase: it locks the money in the escrow. Its *result* is the seller's
+//! transaction that posts a hash of the content to the escrow.
 //!
 //! ```text
 //! payment   submit ──> its block ──────────────────────────────────────────────────> confirmed
@@ -33,8 +36,8 @@ use crate::{
     transitions,
 };
 
-/// Number of polls that look up only the result's block. Later polls look up the lock as well, because its buyer may
-/// have spent it before the result could.
+/// Interval, in polls, at which the lock is looked up as well as its result. The buyer may spend the lock before the
+/// seller's result does; then a block includes the lock, but never the result.
 const RESULT_POLLS: usize = 2;
 
 /// Point at which a request starts to settle a payment.
@@ -76,7 +79,7 @@ pub(super) struct IncludedPayment {
 /// A payment and its purchase, as stored.
 type StoredPayment = (Option<PaymentRecord>, Option<PurchaseRow>);
 
-/// A lock and its result, while one request settles them.
+/// A lock (the transaction that pays into the escrow) and its result, while one request settles them.
 struct LockRun<'a> {
     lock: &'a mut Entry,
     result_hash: ContentHash,
@@ -103,7 +106,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     ) -> Result<PaymentOutcome, Unavailable> {
         let mut result = None;
         if matches!(start, Start::Submit) {
-            // The result of a lock is computed meanwhile.
+            // While the lock is being submitted, its result is computed.
             let (outbox, lock) = (self.outbox(), (entry.kind == Kind::Lock).then_some(entry.tx));
             let reading = async {
                 match lock {
@@ -135,7 +138,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(outcome)
     }
 
-    /// Returns whether no block includes the payment yet, or none its result, so that the content cannot be released.
+    /// Returns whether the payment, or the result of a lock, is in no block yet, so that the content cannot be
+    /// released.
     fn is_missing_a_block(&self, outcome: &PaymentOutcome) -> bool {
         match outcome {
             PaymentOutcome::Included(payment) => matches!(
@@ -154,7 +158,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let (mut waits, mut blocks) = (waits.iter(), NewBlocks::default());
         while is_unconfirmed(record) {
             if blocks.advanced(self.chain).await {
-                // A provider that does not answer shows nothing new.
+                // If the provider does not answer, the next poll tries again.
                 drop(self.observe(record).await);
             }
             match waits.next() {
@@ -164,7 +168,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Updates the number of newer blocks on the block of this payment or, if there is a result, on the block of the
+    /// Updates the number of newer blocks on top of the block that includes the payment or, if there is a result, the
     /// result. Reads the chain's tip first, and then checks that the provider still shows the recorded block, because a
     /// rollback may have removed it.
     pub(super) async fn observe(&self, record: &mut PaymentRecord) -> Result<(), ChainError> {
@@ -174,7 +178,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(())
     }
 
-    /// Waits for a block that includes an instant payment. Also returns the waits in ms that were not needed.
+    /// Waits for a block that includes an instant payment. Also returns the unused part of the polling schedule.
     ///
     /// The batch that records the inclusion also reads the payment, the purchase and the content for the response.
     async fn settle_payment(
@@ -198,7 +202,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             TxStatus::Expired => PaymentOutcome::Expired,
             TxStatus::Included(_) => match waited.read {
                 Some((Some(record), purchase, content)) => included(record, purchase, content.flatten()),
-                // A block had it before, or another request recorded that.
+                // The inclusion was already recorded, for example by another request.
                 _ => self.stored(&entry.tx, None).await?,
             },
         };
@@ -212,8 +216,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(included(record, purchase, content))
     }
 
-    /// Returns the result that the seller posts for a lock, which is a hash of the content. Also returns the content,
-    /// unless it is too large to hold while the request waits.
+    /// Returns the hash that the seller posts as the result of a lock, and the content from which it is computed. The
+    /// content is omitted if it is too large to hold while the request waits.
     async fn result_of(
         &self,
         content_hash: &ContentHash,
@@ -223,8 +227,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok((result_hash(lock, &content), Some(content).filter(|content| content.len() <= MAX_HELD)))
     }
 
-    /// Waits for the blocks that include a lock and its result. `result` is what [`Self::result_of`] returns, if it was
-    /// called before. Also returns the waits in ms that were not needed.
+    /// Waits for the blocks that include a lock and its result. `result` is the value of [`Self::result_of`], or `None`
+    /// if it was not called yet. Also returns the unused part of the polling schedule.
     async fn settle_lock(
         &self,
         lock: &mut Entry,
@@ -254,10 +258,10 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok((outcome, rest))
     }
 
-    /// Posts the result of a lock and polls for its block, until a block includes the result or the time is over. If
-    /// `at_once` is set, the first poll precedes the first wait.
+    /// Posts the result of a lock, and polls the chain until a block includes the result or the polling schedule ends.
+    /// If `at_once` is set, the first poll precedes the first wait.
     ///
-    /// Returns how the lock failed, if it did, and the waits that were not needed.
+    /// Returns how the lock failed, if it did, and the unused part of the schedule.
     async fn drive_lock(
         &self,
         run: &mut LockRun<'_>,
@@ -376,8 +380,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     }
 }
 
-/// Builds the outcome of a payment whose inclusion was seen, from the stored data. If the watcher has recorded a
-/// rollback of the block meanwhile, the payment counts as pending.
+/// Builds the outcome of an included payment from the stored data. The payment counts as pending if the watcher has
+/// recorded a rollback of its block meanwhile.
 fn included(record: PaymentRecord, purchase: Option<PurchaseRow>, content: Option<String>) -> PaymentOutcome {
     if !record.is_purchase() {
         return PaymentOutcome::Pending { submitted: record.entry.state == EntryState::Submitted };

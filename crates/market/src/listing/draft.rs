@@ -38,7 +38,7 @@ pub(super) struct ListingDraft<'a> {
     pub excerpt: Option<&'a RawValue>,
 }
 
-/// A string that is copied only if JSON escapes a part of it.
+/// A decoded JSON string, which borrows from the input unless it contains escapes.
 #[derive(Deserialize)]
 struct Decoded<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -48,7 +48,7 @@ impl<'a> ListingDraft<'a> {
     /// # Errors
     /// Returns an error if the body is not a single JSON object, or has a field twice.
     pub fn read(body: &'a [u8]) -> Result<Self, Error> {
-        // A list would be read as the fields in their order.
+        // Serde would also accept a JSON array with the fields in their order.
         if body.trim_ascii_start().first() != Some(&b'{') {
             return Err(malformed(format_args!("must be a JSON object")));
         }
@@ -72,11 +72,11 @@ pub(super) fn optional(
     if !json.starts_with('"') {
         return Err(Error::of_field(ErrorCode::WrongType, field, "must be a string"));
     }
-    // Including the quotes.
+    // The two quotes are added.
     if json.len() > most.saturating_mul(SPELLING).saturating_add(2) {
         return Err(longer());
     }
-    // Half a surrogate pair is found only here.
+    // An unpaired surrogate is only found when the string is decoded.
     let undecoded = |error| malformed(format_args!("must be a JSON object ({error} of {field})"));
     let Decoded(text) = serde_json::from_str(json).map_err(undecoded)?;
     if text.len() > most { Err(longer()) } else { Ok(Some(text.into_owned())) }

@@ -16,7 +16,7 @@ const RUN: usize = 12;
 /// text cannot reveal more than a quarter of a longer content. This limit bounds the work for long contents.
 const TIMES: usize = 4;
 
-/// Maximum percentage of the content that title and description may contain.
+/// Maximum percentage of the content that the public texts (title, description and excerpt) may contain together.
 pub const MOST_SHOWN: usize = 50;
 
 /// Returns the percentage of `content` that `public` reveals, or 0 if it is less than a quarter.
