@@ -206,7 +206,7 @@ pub struct SellerFigures {
     pub disputes: Option<Disputes>,
 }
 
-/// An order to buy a listing from the service wallet.
+/// An order for a listing, to be paid from the service wallet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

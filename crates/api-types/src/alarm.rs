@@ -59,10 +59,10 @@ macro_rules! alarms {
 }
 
 alarms! {
-    /// The watcher has not completed a tick for five minutes.
+    /// No run of the watcher (tick) was completed in the last five minutes.
     NoTick => "The watcher is not deployed, its cron does not run, or it is paused. Look at make tail, then run make deploy \
         or make resume. Until it runs again, escrows can miss their deadlines.",
-    /// The watcher's last tick ended early, because of an error.
+    /// The last run of the watcher (tick) ended early, because of an error.
     TickFailed => "The provider or the database failed, for the reason given. The watcher tries again every minute.",
     /// A setting of the watcher is missing or invalid.
     InvalidSetting => "Correct the named setting in .deploy/production.env or wrangler.toml, and run make deploy.",
@@ -98,9 +98,9 @@ alarms! {
     /// An open escrow has this platform as seller, but belongs to no known purchase.
     UnknownEscrow => "Its payer has not presented it, or the database was restored. It becomes a purchase when the payer \
         presents it; otherwise its buyer can take the money back.",
-    /// The seller has not posted the result of an escrow, and its deadline is near.
+    /// The deadline for the result of an escrow is near, and the seller has not posted the result.
     ResultLate => "Remove the given cause, such as missing content, an empty wallet, or a provider that does not answer.",
-    /// The seller has not posted the result of an escrow before the deadline.
+    /// The deadline for the result of an escrow has passed, and the seller did not post the result.
     ResultMissed => "The seller's score falls through a fault of this service. Look for the cause in earlier notes \
         (make tail).",
     /// A transaction that spent an escrow cannot be decoded.

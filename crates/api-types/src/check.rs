@@ -19,8 +19,8 @@ pub fn exactly<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String
     }
 }
 
-/// Parses each text with [`exactly`]. Checks that each field of the type, including nested fields, occurs in at least
-/// one of the texts. This finds fields that the code which writes the texts never sends.
+/// Parses each text with [`exactly`], and checks that each field of the type, including nested fields, occurs in at
+/// least one of the texts. A field that occurs in none of them is declared but never sent.
 ///
 /// # Errors
 /// Returns the path of a missing field, or the error of [`exactly`].
@@ -44,7 +44,8 @@ pub fn fields<'de, T: Deserialize<'de>>() -> BTreeSet<&'static str> {
     names.iter().copied().collect()
 }
 
-/// The paths of a type's fields. The value is `true` if one of the texts contains the field.
+/// Comparison of JSON texts with a type's schema. `seen` has the path of each field, with whether one of the texts
+/// contains the field; `unknown` has the paths that are not in the schema.
 #[derive(Default)]
 struct FieldCoverage {
     seen: BTreeMap<String, bool>,

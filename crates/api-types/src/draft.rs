@@ -15,8 +15,8 @@ use crate::{DeliveryMode, EscrowDeadlines, PurchaseStatus, text::Millis, text::O
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewPaymentDraft {
-    /// Whether to look up the paying output on the chain first, so that a wallet on another network gets an error
-    /// before it signs.
+    /// Whether to check first that an output that the payment spends exists on the chain and is unspent, so that a
+    /// wallet on another network gets an error before it signs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_inputs: Option<bool>,
     /// Delivery mode: instant or protected.
@@ -33,7 +33,8 @@ pub struct NewPaymentDraft {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<String>>,
     /// The value `h` of the x402 extension `cardano-request-commitment`, which binds the payment to the request `GET
-    /// /listings/{id}/unlock`. The transaction's metadata will contain it. The client keeps the salt until it pays.
+    /// /listings/{id}/unlock`. The transaction's metadata will contain this value. The client must keep the
+    /// commitment's salt and send it along with the payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
     pub commitment: Option<String>,
@@ -80,7 +81,8 @@ pub struct PaymentSummary {
     pub change_lovelace: Lovelace,
     /// Address that receives the change.
     pub change_address: Address,
-    /// Native tokens that the transaction returns to the wallet, by unit. Quantities are decimal strings.
+    /// Native tokens that the transaction returns to the wallet. A key is the policy id followed by the asset name, in
+    /// hexadecimal; a value is the quantity as a decimal string.
     pub change_assets: BTreeMap<String, String>,
     /// Address of the buyer.
     pub buyer_address: Address,
@@ -157,7 +159,7 @@ pub struct PossibleAction {
     /// Time from which the action is possible, POSIX ms.
     #[serde(with = "Millis")]
     pub opens: u64,
-    /// Time before which the action must be included in a block, POSIX ms; absent if there is no limit.
+    /// Time before which the action's transaction must be included in a block, POSIX ms; absent if there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub closes: Option<u64>,
     /// Approximate network fee of the action; absent if unknown.
@@ -165,8 +167,8 @@ pub struct PossibleAction {
     pub fee_lovelace: Option<Lovelace>,
     /// Description of the action for people.
     pub words: String,
-    /// Party that would win a dispute: `buyer` or `seller`; absent if the hashes that the arbiter
-    /// compares do not tell yet.
+    /// Party that would win the dispute that this action starts, according to the hashes that the arbiter compares:
+    /// `buyer` or `seller`; absent for other actions, and if the hashes do not decide the dispute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_winner: Option<String>,
 }
@@ -273,7 +275,8 @@ pub struct ActionSummary {
     pub change_lovelace: Lovelace,
     /// Address that receives the change.
     pub change_address: Address,
-    /// Native tokens that the transaction returns to the wallet, by unit. Quantities are decimal strings.
+    /// Native tokens that the transaction returns to the wallet. A key is the policy id followed by the asset name, in
+    /// hexadecimal; a value is the quantity as a decimal string.
     pub change_assets: BTreeMap<String, String>,
     /// Time until which the drafted transaction is valid, POSIX ms.
     #[serde(with = "Millis")]

@@ -76,7 +76,7 @@ pub enum ErrorCode {
     QuotaExceeded,
     /// The number of listings created today, or of agents connected today, has reached its limit.
     DailyQuotaExceeded,
-    /// The proof that created a listing was sent again with a different offer.
+    /// The proof was already used to create a different listing.
     ProofReused,
     // Authentication.
     /// There is no session, or it has expired.
@@ -98,7 +98,7 @@ pub enum ErrorCode {
     ChallengeExpired,
     /// The consent request has expired or is malformed.
     ConsentExpired,
-    /// Only the seller, the buyer, or the account that paid is allowed to do this.
+    /// The request is allowed only for the seller, the buyer, or the account that paid.
     NotYours,
     /// A page of another site is not allowed to send this request.
     ForeignPage,
@@ -174,7 +174,7 @@ pub enum ErrorCode {
     OutputNotFound,
     /// No transaction can be built from the wallet's outputs.
     CannotBuild,
-    /// The account has no owner's address to which its balance could be withdrawn.
+    /// The account has no owner to whom its balance could be sent, because it is the shared demo account.
     NoOwner,
     /// The balance does not exceed the amount that is kept for fees.
     NothingToWithdraw,

@@ -24,7 +24,8 @@ pub enum EventKind {
     Refund,
     /// The seller's share of a protected purchase was paid.
     Payout,
-    /// The escrow ended and paid neither party.
+    /// The escrow ended without a winner: an arbiter gave both parties equal shares, or the escrow ended in a way that
+    /// the contract's rules do not describe.
     Closed,
     /// An agent asks the owner to approve a purchase.
     ApprovalRequested,
@@ -109,10 +110,10 @@ pub struct Event {
     /// Name that the agent's client gave itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
-    /// In an event `rolled_back`, the id of the event that is no longer true.
+    /// In an event `rolled_back`, the id of the earlier event whose block was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<String>,
-    /// Id of the event `rolled_back` that says that this event is no longer true; absent as long as it is true.
+    /// Id of the later event `rolled_back` that cancels this event; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone_by: Option<String>,
 }

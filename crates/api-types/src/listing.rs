@@ -109,7 +109,8 @@ impl JsonSchema for Category {
     }
 }
 
-/// A seller's reputation: 100 × withdrawn / (withdrawn + refunded), where both are numbers of closed escrows.
+/// A seller's reputation: 100 × `withdrawn` / (`withdrawn` + `refunded`), where `withdrawn` and `refunded` are the
+/// numbers of escrows that ended with this status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SellerReputation {
@@ -141,7 +142,7 @@ pub struct ContentStats {
 }
 
 impl ContentStats {
-    /// Counts the words and characters of a content.
+    /// Counts the words and characters of a listing's content.
     #[must_use]
     pub fn of(content: &str) -> Self {
         let count = |number| u64::try_from(number).unwrap_or(u64::MAX);
@@ -166,7 +167,8 @@ pub struct Listing {
     pub price_lovelace: Lovelace,
     /// Address of the seller. Instant sales are paid to it.
     pub seller_address: Address,
-    /// Display name that the seller chose. Names are not unique and prove nothing: show the address beside it.
+    /// Display name that the seller chose. Names are not unique and prove nothing: always show the address beside the
+    /// name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_SELLER_NAME)))]
     pub seller_name: Option<String>,
@@ -209,7 +211,7 @@ impl Listing {
     }
 }
 
-/// An offer of a new listing.
+/// A new listing to offer for sale.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -239,7 +241,7 @@ pub struct NewListing {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Category>"))]
     pub category: Option<String>,
-    /// Part of the content to show to everyone, character for character.
+    /// Part of the content to show to everyone. The text must occur in the content, character for character.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = MAX_EXCERPT)))]
     pub excerpt: Option<String>,
@@ -261,14 +263,15 @@ pub struct ListingChanges {
     /// New price in lovelace: at least 1,000,000, or 5,000,000 if `protected` is among the modes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price_lovelace: Option<Lovelace>,
-    /// New URL of a preview: an https address that ends in .mp4, .webm, .webp or .gif. An empty text removes it.
+    /// New URL of a preview: an https address that ends in .mp4, .webm, .webp or .gif. An empty text removes the
+    /// preview.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = MAX_PREVIEW_URL)))]
     pub preview_media: Option<String>,
-    /// New category. An empty text removes it.
+    /// New category. An empty text removes the category.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// New excerpt, a part of the content, character for character. An empty text removes it.
+    /// New excerpt, which must occur in the content, character for character. An empty text removes the excerpt.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = MAX_EXCERPT)))]
     pub excerpt: Option<String>,
@@ -281,7 +284,8 @@ pub struct ListingChanges {
 pub struct Creator {
     /// Address of the seller.
     pub address: Address,
-    /// Display name that the seller chose. Names are not unique and prove nothing: show the address beside it.
+    /// Display name that the seller chose. Names are not unique and prove nothing: always show the address beside the
+    /// name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_SELLER_NAME)))]
     pub seller_name: Option<String>,

@@ -23,8 +23,8 @@ use crate::{CATEGORIES, Category};
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchListings {
-    /// Words in the title or description. The last word may be incomplete. Of an incomplete word, the first eight
-    /// letters are compared.
+    /// Words to find in the title, the description or the category. The last word may be incomplete; only its first
+    /// eight letters are compared.
     #[cfg_attr(feature = "schema", schemars(length(max = 200)))]
     pub query: Option<String>,
     /// Restricts the search to listings in this category.
@@ -65,8 +65,8 @@ pub struct BuyListing {
     pub id: String,
     /// Delivery mode; one of the listing's modes.
     pub mode: DeliveryMode,
-    /// The priceLovelace that the decision to buy was based on. If the listing has another price now, nothing is paid
-    /// and no approval is asked for. Absent: the present price is paid, within the limits.
+    /// The listing's priceLovelace at the time of the decision to buy. If the listing has another price now, nothing is
+    /// paid and no approval is asked for. Absent: the present price is paid, within the limits.
     pub price_lovelace: Option<Lovelace>,
 }
 
@@ -92,7 +92,7 @@ pub struct MyPurchases {
     pub cursor: Option<String>,
 }
 
-/// Arguments of tools without arguments.
+/// No arguments: the tool takes none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -110,7 +110,7 @@ pub struct UnlockListing {
     pub content_offset: Option<u32>,
 }
 
-/// A listing in a list, with what helps to choose.
+/// A listing in search results, with the facts that help to choose one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -126,7 +126,8 @@ pub struct ListingSummary {
     /// Address of the seller. Instant sales are paid to it.
     #[cfg_attr(feature = "schema", schemars(with = "Address"))]
     pub seller_address: String,
-    /// Display name that the seller chose. Names are not unique and prove nothing: show the address beside it.
+    /// Display name that the seller chose. Names are not unique and prove nothing: always show the address beside the
+    /// name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_name: Option<String>,
     /// Available delivery modes.
@@ -146,11 +147,11 @@ pub struct ListingSummary {
     pub seller_reputation: Option<SellerReputation>,
 }
 
-/// How the listings found by a search match its words.
+/// The way in which search results match the words of the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum Matched {
-    /// No listing has all words. These have some of them, or similar ones.
+    /// No listing contains all words. The listings found contain some of them, or similar words.
     #[serde(rename = "some words")]
     SomeWords,
 }
@@ -165,7 +166,7 @@ pub struct FoundListings {
     /// Cursor of the next page: pass it as `cursor` with the same arguments. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How the listings match the words; absent if each listing has all of them.
+    /// The way in which the listings match the words of the query; absent if each listing contains all words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<Matched>,
     /// Suggested next step, if not all words were found.

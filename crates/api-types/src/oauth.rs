@@ -54,9 +54,10 @@ impl Scope {
         }
     }
 
-    /// Parses a requested list of scopes into the scope to grant. Unknown names (`openid`, `offline_access`, a client's
-    /// own) are ignored. A list without any known name requests everything, as an absent list does. The owner sees the
-    /// resulting scope on the consent page, and the client gets its name with the tokens.
+    /// Determines the scope to grant from a client's list of requested scopes. Unknown names (`openid`,
+    /// `offline_access`, a client's own) are ignored. A list without any known name, like a missing list, requests the
+    /// widest scope. The owner sees the resulting scope on the consent page, and the client gets its name with the
+    /// tokens.
     #[must_use]
     pub fn asked(list: &str) -> Self {
         let named = |scope: &&Self| list.split(' ').any(|one| one == scope.as_str());
@@ -172,7 +173,7 @@ pub struct ConnectChallenge {
 pub enum ApprovalMode {
     /// The owner of a wallet. The fields `owner`, `key` and `signature` are required.
     Wallet,
-    /// Nobody: access to the shared demo wallet, which needs no signature.
+    /// No owner: the agent gets access to the shared demo wallet, which needs no signature.
     Demo,
 }
 
@@ -216,7 +217,7 @@ pub struct Approval {
     /// `true` to keep the limits of an existing account, so that the limits in this answer are ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_limits: Option<bool>,
-    /// Scope to grant, if it is smaller than the requested scope.
+    /// Scope to grant, if the owner grants less than the client requested. Absent: the requested scope is granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
 }

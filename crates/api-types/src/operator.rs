@@ -18,10 +18,10 @@ pub struct ServiceStatus {
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
-    /// The watcher's last tick; absent before the first tick.
+    /// Last run of the watcher (tick); absent before the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_tick: Option<LastTick>,
-    /// Newest known block; absent before the first tick.
+    /// Newest known block; absent before the watcher's first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest_block: Option<KnownBlock>,
     /// Number of protected purchases with an open escrow.
@@ -51,15 +51,15 @@ pub struct Readiness {
     pub problems: Vec<String>,
 }
 
-/// A tick of the watcher.
+/// A run of the watcher (tick).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LastTick {
-    /// Time at which the tick began, POSIX ms.
+    /// Time at which the run began, POSIX ms.
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
-    /// Notes of the tick. Each describes a step that failed and will be retried.
+    /// Notes of the run. Each note describes a step that failed and will be retried.
     pub notes: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ pub struct OpenDeadline {
     /// Id of the purchase.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub purchase: TxHash,
-    /// Status of the purchase. It tells which step must be taken before the deadline.
+    /// Status of the purchase, which tells what must happen before the deadline.
     pub status: PurchaseStatus,
     /// Time of the deadline, POSIX ms.
     #[serde(with = "Millis")]
@@ -110,10 +110,10 @@ pub struct WalletBalance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ProviderCalls {
-    /// Calls by the API's project, as counted by the provider; absent if the provider did not answer.
+    /// Calls with the API's project id, as counted by the provider; absent if the provider did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<u64>,
-    /// Calls by the watcher's ticks, as counted by the watcher.
+    /// Calls by the watcher, as counted by the watcher itself.
     pub watcher: u64,
 }
 
@@ -122,6 +122,7 @@ pub struct ProviderCalls {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Restoring {
-    /// Number of wallets whose transactions have yet to be read. Until then, these wallets make no payments.
+    /// Number of wallets whose transactions have yet to be read. A wallet makes no payments until its transactions have
+    /// been read.
     pub wallets_left: u64,
 }

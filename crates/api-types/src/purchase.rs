@@ -25,13 +25,13 @@ pub enum PurchaseStatus {
     // Instant: paid.
     #[serde(rename = "settled")]
     Settled,
-    // Protected: ended, the seller got most.
+    // Protected: ended, the seller got the money, or the larger share of an award.
     #[serde(rename = "withdrawn")]
     Withdrawn,
-    // Protected: ended, the buyer got most.
+    // Protected: ended, the buyer got the money, or the larger share of an award.
     #[serde(rename = "refunded")]
     Refunded,
-    // Protected: ended, neither party was paid.
+    // Protected: ended without a winner (see `escrow::spend::Ending`).
     #[serde(rename = "closed")]
     Closed,
 }
@@ -125,7 +125,8 @@ impl Verification {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PurchaseEvent {
-    /// Status of the purchase after the event, or `creator_paid`.
+    /// Status of the purchase after the event; `creator_paid` for the payout of the seller's share, which does not
+    /// change the status.
     pub status: String,
     /// Id of the event's transaction.
     pub tx_hash: TxHash,
@@ -196,7 +197,8 @@ pub struct Escrow {
     /// Hash in the escrow's datum that commits the escrow to the listing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_hash: Option<ContentHash>,
-    /// SHA-256 of the lock's id and the delivered content; absent until the seller has submitted it.
+    /// Result hash: SHA-256 of the lock transaction's id, a semicolon, and the delivered content; absent until the
+    /// seller has submitted the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_hash: Option<ContentHash>,
     /// Id of the lock transaction.
@@ -220,8 +222,8 @@ pub struct Purchase {
     pub mode: DeliveryMode,
     /// Address that paid.
     pub buyer_address: Address,
-    /// `true` if the purchase was paid from a Surety balance, so that a session of the account authorizes the buyer's
-    /// actions and the service signs them; absent if the buyer's own wallet paid.
+    /// `true` if the purchase was paid from a Surety balance. A session of the account then suffices for the buyer's
+    /// actions, because the service signs their transactions. Absent if the buyer's own wallet paid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paid_from_balance: Option<bool>,
     /// Same as `id`.
@@ -264,7 +266,7 @@ pub struct Verdict {
     pub verification: Verification,
 }
 
-/// The part of a listing that a signed statement about a purchase contains.
+/// Facts about a listing that a signed statement about its purchase contains.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -30,7 +30,7 @@ const WITHDRAWAL_FEE: Lovelace = match Lovelace::new(170_000) {
     None => Lovelace::ZERO,
 };
 
-/// Maximum number of purchases, and also of listings, that the page shows, newest first.
+/// Maximum number of purchases that the page shows, and maximum number of listings. The newest are shown.
 pub const SHOWN: usize = 50;
 
 /// Maximum number of events that the page shows.
@@ -47,7 +47,7 @@ pub struct Account {
     pub waiting: Vec<PurchaseRequest>,
     /// The newest events, newest first, at most [`NOTICES`].
     pub events: Vec<Event>,
-    /// Time at which the address of the private feed was made, POSIX ms; `None` if there is none.
+    /// Time at which the owner created the private feed, POSIX ms; `None` if there is none.
     pub feed_since: Option<u64>,
     /// The webhook, if there is one.
     pub webhook: Option<Webhook>,
@@ -57,7 +57,7 @@ pub struct Account {
     pub taken_off: Vec<Listing>,
     /// The account's sales.
     pub sales: Vec<Sale>,
-    /// Agents that may spend.
+    /// Agents to which the owner has granted access.
     pub agents: Vec<Agent>,
     /// Address of a block explorer, to which a transaction's id is appended.
     pub explorer: String,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Name of the folder with the files: a hash of their contents, so that browsers can cache them forever.
-/// `scripts/build-web.sh` builds the files before the worker and passes the name on.
+/// `scripts/build-web.sh` prints the name, and the build of the worker gets it as an environment variable.
 const FOLDER: &str = match option_env!("ASSETS_FOLDER") {
     Some(folder) => folder,
     None => "unbuilt",
@@ -37,6 +37,6 @@ pub const SELL: Asset = Asset("sell.js");
 pub const PURCHASE: Asset = Asset("purchase.js");
 /// Script of the paywall.
 pub const PAYWALL: Asset = Asset("paywall.js");
-/// Script of the test wallet for shops on a local ledger (`test_wallet`). Only the worker serves it, and deployments do not
-/// have it.
+/// Script of the test wallet (module `test_wallet`), which exists only on a local ledger: the worker serves it, and the
+/// files of a deployment do not include it.
 pub const TEST_WALLET: Asset = Asset("test-wallet.js");

@@ -38,8 +38,8 @@ pub fn sales(seller: &Address, sales: &[Purchase], titles: &[Title]) -> String {
     Page { title: "Sales", section: Section::Elsewhere, script: None, card: None }.around(&main)
 }
 
-/// Renders a seller's page with the newest listings, or those after a cursor. `next` is the cursor of the next page,
-/// `None` on the last.
+/// Renders a seller's page with one page of listings. `next` is the cursor of the next page, or `None` on the last
+/// page.
 #[must_use]
 pub fn page(origin: &str, address: &str, seller: &Seller, listings: &[Listing], next: Option<&str>) -> String {
     let name = seller.seller_name.as_deref();

@@ -38,7 +38,7 @@ pub fn atom(origin: &str, seller: Option<&str>, listings: &[Listing]) -> String 
     feed.into_string()
 }
 
-/// Names a listing's seller: the address, after the name if there is one.
+/// Formats a listing's seller as the name and the address, or as the address alone if the seller has no name.
 fn author(listing: &Listing) -> String {
     let address = listing.seller_address;
     listing.seller_name.as_ref().map_or_else(|| address.to_string(), |name| format!("{} ({address})", readable(name)))

@@ -19,12 +19,13 @@ fn written(at_ms: u64, format: &(impl Formattable + ?Sized)) -> String {
     time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
 }
 
-/// Renders a time in UTC, in the format `shown`. A script of the page converts it to the reader's time zone.
+/// Renders a time in UTC. A script of the page converts it to the reader's time zone, in the form that `shown` names:
+/// `at`, `clock` or `day`.
 fn stamped(at_ms: u64, shown: &str, format: Format) -> Markup {
     html! { time datetime=(stamp(at_ms)) data-as=(shown) { (written(at_ms, format)) } }
 }
 
-/// Renders date and time, to the minute.
+/// Renders the date and time of a POSIX time in ms, to the minute.
 pub fn at(at_ms: u64) -> Markup {
     stamped(at_ms, "at", WHOLE)
 }
@@ -49,7 +50,8 @@ pub fn date(at_ms: u64) -> String {
     stamp(at_ms).get(..10).unwrap_or_default().to_owned()
 }
 
-/// Renders a time. A script of the page replaces it by the remaining time, and keeps that up to date.
+/// Renders a time. A script of the page replaces it with the distance from now, such as `in 5 min` or `2 h ago`, and
+/// keeps the text up to date.
 pub fn span(at_ms: u64, now_ms: u64) -> Markup {
     let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
     let (left, at) = (signed(at_ms).saturating_sub(signed(now_ms)), written(at_ms, WHOLE));
@@ -72,7 +74,7 @@ pub fn short(text: &str) -> String {
     }
 }
 
-/// Derives a file name from a title: `saas-landing-page-kit.md`. Letters of all scripts stay.
+/// Derives a file name from a title: `saas-landing-page-kit.md`. Letters of all scripts are kept.
 pub fn file_name(title: &str) -> String {
     const MOST: usize = 40;
     let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());

@@ -9,8 +9,8 @@ use crate::{
     parts::copyable,
 };
 
-/// Minutes after an order: when the proof of delivery is due, when disputes end, when the arbiter starts to decide, and
-/// when the arbiter has decided at the latest.
+/// Minutes from an order until (1) the proof of delivery is due, (2) the buyer can no longer dispute, (3) the arbiter
+/// may decide, and (4) the arbiter has decided at the latest.
 const MINUTES: [u64; 4] = {
     let [submit, unlock, dispute] = escrow::deadlines::AFTER_ISSUE_MS;
     [submit / 60_000, unlock / 60_000, dispute / 60_000, (dispute + EVIDENCE_GRACE_MS) / 60_000]
@@ -137,8 +137,8 @@ pub fn protection(origin: &str) -> String {
     page(origin, PROTECTION, "How protection works", GUARANTEE, &main)
 }
 
-/// Draws where the money can go: from the buyer into the contract, and from there to the buyer, to the seller, or
-/// wherever the arbiter decides.
+/// Draws how the money goes from the buyer into the contract, and from there to the buyer, to the seller, or to the
+/// party that the arbiter chooses. `words` is the text for screen readers.
 fn flow(words: &str, to_buyer: bool, to_seller: bool, arbiter: bool) -> Markup {
     html! {
         svg.flow viewBox="0 0 300 84" role="img" aria-label=(words) {

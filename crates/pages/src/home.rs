@@ -206,7 +206,7 @@ fn bar(asked: &Asked, found: &SearchResults<'_>) -> Markup {
                     aria-label="Max price in tADA" value=(asked.said("max")); }
                 button.quiet { "Apply" }
             }
-            // The best first is the order of those with some of the words.
+            // Listings with only some of the words are always sorted best match first.
             @if !found.some_words {
                 nav.sorts aria-label="Sort" {
                     @for (value, words) in [("", "Newest")].into_iter().chain(SORTS) {

@@ -42,7 +42,7 @@ pub struct Page<'a> {
     pub title: &'a str,
     /// Highlighted entry of the navigation.
     pub section: Section,
-    /// Script of the page; `None` if the page needs no wallet.
+    /// Script of the page; `None` for a page that needs only the common script.
     pub script: Option<Asset>,
     /// Preview of links to the page. If `None`, search engines are asked not to index the page.
     pub card: Option<Card>,

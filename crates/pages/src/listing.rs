@@ -214,7 +214,7 @@ mod tests {
             description,
             price_lovelace,
             seller_address,
-            // Both appear in the last two texts below.
+            // Both modes appear in the last two texts below.
             modes: _,
             content_hash,
             preview_media,

@@ -1,8 +1,9 @@
 //! A listing's cover, and on the listing's page on top of it the recording, which is loaded from another server.
 //!
 //! The recording is loaded lazily in a sandboxed frame, in which it can neither run scripts nor reach the page or learn
-//! its address. It has no player of the browser's, which would be a black box if the recording does not load: then the
-//! cover remains visible. A checkbox pauses it; readers who prefer reduced motion start it by the same checkbox.
+//! its address. The video has no browser controls, which would show a black box if the recording does not load. Without
+//! them, the cover remains visible. A checkbox pauses the video; readers who prefer reduced motion start it by the same
+//! checkbox.
 
 use maud::{DOCTYPE, Markup, html};
 
@@ -62,7 +63,8 @@ pub fn page(media: &str) -> String {
     page.into_string()
 }
 
-/// Renders a listing's cover with its title, and its recording on top, if it has one.
+/// Renders a listing's cover with its title. A recording plays on top of the large cover, and is only marked on the
+/// small one.
 pub(crate) fn picture(listing: &Listing, size: Size) -> Markup {
     html! {
         div.picture {
@@ -85,7 +87,7 @@ pub(crate) fn cover(listing: &Listing, words: &Markup) -> Markup {
     html! { div class={ "cover tone-" (tone) " pattern-" (pattern) } aria-hidden="true" { (words) } }
 }
 
-/// Number of colour pairs for covers in the stylesheet. The number of cover patterns is the same.
+/// Number of colour pairs for covers in the stylesheet.
 pub(crate) const TONES: usize = 6;
 const PATTERNS: usize = 5;
 

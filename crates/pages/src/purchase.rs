@@ -124,7 +124,7 @@ fn button(Offer { action, label, unless_well }: &Offer) -> Markup {
 }
 
 impl Shown<'_> {
-    /// Whether the purchase has an escrow that has not ended.
+    /// Returns whether the purchase has an escrow that has not ended.
     const fn is_open(&self) -> bool {
         let over =
             matches!(self.purchase.status, Status::Settled | Status::Withdrawn | Status::Refunded | Status::Closed);

@@ -18,8 +18,8 @@ const WHAT: &str = "List a prompt with your wallet. No account, no fee to list."
 const SHARE: &str =
     "Instant pays you the whole price, protected the price less 1.5 tADA or 10\u{a0}%, whichever is more.";
 
-/// Returns the content security policy of the page that offers a listing. Its script loads the seller's recording to
-/// test the URL, from any host. `usual` is the policy of other pages.
+/// Returns the content security policy of the page on which a seller creates a listing. In contrast to `usual`, the
+/// policy of other pages, it allows media from any host, because the page loads the seller's recording to test its URL.
 #[must_use]
 pub fn policy(usual: &str) -> String {
     usual.replacen("img-src 'self' data:", "img-src 'self' data: https:; media-src https:", 1)

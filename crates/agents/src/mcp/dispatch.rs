@@ -10,8 +10,8 @@ use super::{
     tool::{ToolResult, Toolset},
 };
 
-/// Time in ms for which clients may cache the server's description and its lists of tools, which change only with
-/// deployments.
+/// Time in ms for which clients may cache the server's description and its lists of tools. Both change only when a new
+/// version is deployed.
 const TTL_MS: u32 = 60 * 60 * 1_000;
 /// Time in ms for which clients may cache the catalogue of listings.
 const FOR_SALE_TTL_MS: u32 = 60 * 1_000;
@@ -30,7 +30,7 @@ impl From<RpcError> for RpcAnswer {
     }
 }
 
-/// Answers an MCP body: its message, or each message of a batch one after the other.
+/// Answers the MCP messages of an HTTP body: a single message, or a batch whose messages are processed in order.
 pub async fn answer(tools: &impl Toolset, headers: &Headers, body: Body) -> RpcAnswer {
     let Body { messages, is_batch } = body;
     let mut answers = Vec::with_capacity(messages.len());
@@ -61,7 +61,8 @@ async fn answer_one(tools: &impl Toolset, headers: &Headers, message: Message) -
     }
 }
 
-/// Builds the JSON-RPC response. The tool's result is long JSON text, which is inserted as it is, without parsing.
+/// Builds the JSON-RPC response. The result of a tool may be long, so its JSON is inserted as text and not parsed
+/// again.
 fn written(id: &Value, tool: Option<&ToolResult>, fields: Map<String, Value>) -> String {
     let fields = Value::Object(fields).to_string();
     let result = match (tool, fields.strip_prefix('{').unwrap_or_default()) {
@@ -72,8 +73,8 @@ fn written(id: &Value, tool: Option<&ToolResult>, fields: Map<String, Value>) ->
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")
 }
 
-/// Answers a request. Returns the tool's result, or `None` if the request calls no tool, and the other members of the
-/// response.
+/// Processes a request. Returns the tool's result (`None` if the request calls no tool) and the other members of the
+/// response's `result`.
 async fn respond<E: Toolset>(
     tools: &E,
     headers: &Headers,
@@ -154,7 +155,7 @@ fn discovery<E: Toolset>() -> Map<String, Value> {
     }))
 }
 
-/// Rejects a pagination cursor in a request for a list that has only one page.
+/// Returns an error if the request contains a pagination cursor, because the requested list has only one page.
 fn one_page(request: &RpcRequest) -> Result<(), RpcError> {
     match request.params.get("cursor") {
         None | Some(Value::Null) => Ok(()),

@@ -14,8 +14,8 @@ const CONTENT: &str = "content";
 const EXPLORER: &str = "https://preprod.cardanoscan.io/transaction";
 /// Upper bound of the cost of a purchase beyond its price: the network fee and a minimal change output.
 const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);
-/// Maximum length of a description in a list, in letters. A character of a script in which a character is about one
-/// token (CJK) counts as two letters. With this limit, fifty results stay below 25,000 tokens.
+/// Maximum length of a listing's description in search results, in ASCII characters. Any other character counts as two,
+/// because some scripts take about one token per character. With this limit, fifty results stay below 25,000 tokens.
 const MAX_DESCRIPTION: usize = 240;
 
 /// Formats a JSON object as text for a model, with purchased content at the end.
@@ -43,16 +43,16 @@ fn explain(value: &mut Value) {
     }
 }
 
-/// Returns a readable form of an amount or a time, as a member to insert beside it. Returns `None` for any other
-/// member.
+/// Returns the name and value of the readable member to insert beside an amount or a time, such as `priceTada` for
+/// `priceLovelace`. Returns `None` for any other member.
 fn beside(name: &str, value: &Value) -> Option<(String, Value)> {
     let (readable, text) = (readable_name(name)?, value.as_str()?);
     let told = if TIMES.contains(&name) { iso(text.parse().ok()?)? } else { tada(text.parse().ok()?) };
     Some((readable, told.into()))
 }
 
-/// Returns the name of the member with the readable form of an amount or a time. Returns `None` if `name` is that of
-/// another member.
+/// Returns the name of the readable form of an amount or a time, such as `priceTada` for `priceLovelace`. Returns
+/// `None` if `name` is that of another member.
 pub(super) fn readable_name(name: &str) -> Option<String> {
     if name == "lovelace" {
         return Some("tada".to_owned());
@@ -83,7 +83,7 @@ pub(super) fn spendable(balance: Lovelace, most: Lovelace, left: Lovelace) -> Lo
     most.min(left).min(balance.saturating_sub(FEE_AND_CHANGE))
 }
 
-/// Shortens a listing's description for a list.
+/// Returns the listing with its description truncated for search results.
 pub(super) fn in_a_list(listing: ListingSummary) -> ListingSummary {
     ListingSummary { description: cut(&listing.description), ..listing }
 }
@@ -142,8 +142,7 @@ mod tests {
         assert_eq!(spend(1, 10, 0), "0");
     }
 
-    /// Counts one token for every three ASCII characters, and one for each other character, which is more than models
-    /// count.
+    /// The estimate is deliberately high: one token for every three ASCII characters, and one for each other character.
     #[test]
     fn fifty_results_are_below_twenty_five_thousand_tokens_in_any_script() {
         let tokens = |text: &str| {

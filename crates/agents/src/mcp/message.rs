@@ -26,7 +26,7 @@ pub enum Message {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
     pub messages: Vec<Message>,
-    /// Whether the messages came as a JSON array, to which the server answers with an array.
+    /// Whether the body is a JSON array of messages. The answer is an array then, too.
     pub is_batch: bool,
 }
 
@@ -54,8 +54,7 @@ pub struct RpcRequest {
 }
 
 impl Message {
-    /// Returns whether the request reads from the shop or acts on it, so that it counts against the caller's rate
-    /// limits.
+    /// Returns whether the message calls a tool or reads listings, so that it counts against the caller's rate limits.
     #[must_use]
     pub fn asks_shop(&self) -> bool {
         let asking = ["tools/call", "resources/list", "resources/read"];

@@ -2,7 +2,7 @@
 //! through a trait.
 //!
 //! ```text
-//!   body ──parse──> Message ──(route: limits on tools/call)──> answer(endpoint, headers, message) ──> RpcAnswer
+//!   body ──parse──> Message ──(route: rate limits)──> answer(endpoint, headers, message) ──> RpcAnswer
 //!                                        │ revision: 2025-03-26, 2025-06-18, 2025-11-25 │ 2026-07-28
 //!                                        │ endpoint: OwnerTools<impl Shop>  │  OpenTools<impl OpenShop>
 //! ```
@@ -35,8 +35,8 @@ mod tests;
 /// Returns whether a browser's request is allowed, by its `Origin` and `Host`. `own_origin` is the configured origin.
 ///
 /// Pages of any origin are allowed, because requests are authenticated by a token, never by a cookie. The check only
-/// prevents DNS rebinding, in which a page reaches a server on its reader's machine under a domain of the page's own:
-/// `Host` then differs from the server's name.
+/// prevents DNS rebinding, in which the domain of a malicious page resolves to this server's address. The `Host` header
+/// then contains that domain and not the server's name.
 #[must_use]
 pub fn page_allowed(origin: Option<&str>, host: Option<&str>, own_origin: Option<&str>) -> bool {
     if origin.is_none() {

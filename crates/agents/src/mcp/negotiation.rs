@@ -236,7 +236,7 @@ fn notifications_and_unexpected_responses_get_202_without_a_body() {
 fn a_body_that_is_not_one_bounded_message_is_refused() {
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
     let nested = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{deep}}}}}"#);
-    // Each takes seven bytes, and some four hundred in memory.
+    // Each object takes seven bytes of JSON, but about four hundred bytes of memory.
     let junk = json!(vec![json!({ "": 0 }); 10_000]);
     let many = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "_meta": junk } }).to_string();
     let large = json!({ "jsonrpc": "2.0", "id": 1, "method": "x".repeat(message::MAX_MESSAGE_BYTES) }).to_string();

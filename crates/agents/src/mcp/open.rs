@@ -23,10 +23,10 @@ use super::{
 pub const RESOURCE_URL: &str = "mcp://tool/unlock_listing";
 /// Name of the member of `params._meta` that holds the PaymentPayload, as an object or as base64 of its JSON.
 pub const META_PAYMENT: &str = "x402/payment";
-/// Name of the member of `params._meta` that holds a returning buyer's proof, as an object or as base64 of its JSON.
-/// The HTTP header for this proof has the same name.
+/// Name of the member of `params._meta` that holds the proof with which a buyer gets an earlier purchase again, as an
+/// object or as base64 of its JSON. The HTTP header for this proof has the same name.
 pub const META_PROOF: &str = "x-service-proof";
-/// Name of the member of `result._meta` that holds the id of a returning buyer's purchase.
+/// Name of the member of `result._meta` that holds the id of the earlier purchase, if its content is delivered again.
 const META_PURCHASE: &str = "x-service-purchase";
 /// Name of the member of `result._meta` that holds the SettlementResponse.
 pub const META_RESPONSE: &str = "x402/payment-response";
@@ -76,7 +76,7 @@ impl<S: OpenShop> Toolset for OpenTools<'_, S> {
                 name: "unlock_listing",
                 effect: Effect::Spends,
                 call: |shop, arguments, meta| Box::pin(unlock(shop, arguments, meta)),
-                // Without an output schema, because clients would check it against PaymentRequired too.
+                // There is no output schema, because clients would also check PaymentRequired against it.
                 #[cfg(test)]
                 definition: |name, effect| {
                     let description = "COSTS the listing's price, paid over x402 (exact, Cardano preprod) from your own wallet. Call it without \
@@ -128,7 +128,8 @@ async fn unlock(shop: &impl OpenShop, arguments: Map<String, Value>, meta: &Map<
     })
 }
 
-/// Converts a value from `_meta` to the form of the HTTP header, base64 of its JSON. Equal objects give the same text.
+/// Encodes a value from `_meta` as base64 of its JSON, as the corresponding HTTP header contains it. Equal objects give
+/// the same text.
 fn as_header(name: &str, sent: &Value) -> Result<String, String> {
     let wrong = || format!("_meta[\"{name}\"] must be an object (or base64 of its JSON, as in HTTP).");
     let object = match sent {

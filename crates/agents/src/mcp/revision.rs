@@ -62,8 +62,8 @@ impl Revision {
         matches!(self, Self::V20260728)
     }
 
-    /// Returns the revision to use after a handshake that requests `name`: the requested one if it has handshakes, else
-    /// the newest that has.
+    /// Returns the revision to use after a handshake that requests `name`: the requested revision if it is supported
+    /// and has a handshake, otherwise the newest revision with a handshake.
     #[must_use]
     pub fn for_handshake(name: &str) -> Self {
         Self::named(name).filter(|revision| !revision.is_stateless()).unwrap_or(Self::V20251125)
@@ -82,8 +82,8 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// Returns whether the body may be a batch, which only MCP 2025-03-26 allows. Clients of that revision may omit the
-    /// version header.
+    /// Returns whether the body may be a batch. Only MCP 2025-03-26 allows batches; a request without a version header
+    /// counts as this revision.
     #[must_use]
     pub fn allow_batch(&self) -> bool {
         self.protocol_version.as_deref().is_none_or(|version| version == Revision::V20250326.as_str())
@@ -128,7 +128,7 @@ pub fn of(headers: &Headers, request: &RpcRequest) -> Result<Revision, RpcError>
         (Some(header), Some(body)) if header != body => {
             return Err(mismatch("MCP-Protocol-Version differs from the version in params._meta"));
         }
-        // Only the stateless revisions have this method, so a client that calls it speaks one of them.
+        // Only the stateless revisions have this method, and they require the version in `_meta`.
         (None, None) if request.method == "server/discover" => return Err(missing(META_VERSION)),
         (None, None) => Revision::V20250326,
         (Some(version), _) => Revision::named(version).ok_or_else(|| unsupported(version))?,

@@ -30,20 +30,23 @@ pub trait Shelf {
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError>;
 }
 
-/// The shop as one account's agent uses it. The implementation knows the account.
+/// Operations of the shop for an agent that pays from an account's service wallet. The implementation knows the
+/// account.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Shop {
     /// Returns the catalogue.
     fn shelf(&self) -> &impl Shelf;
     /// Returns the account whose service wallet pays.
     fn account(&self) -> &Account;
-    /// Returns the payment transaction of the purchase by which the account owns a listing, or `None` if the account
-    /// does not own it.
+    /// Returns the payment transaction of the account's purchase of a listing, or `None` if the account does not own
+    /// the listing.
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError>;
-    /// Buys a listing from the service wallet within the limits, returns the existing purchase of an owned listing, or
-    /// asks the owner for approval. Idempotent per listing and mode: a retry never pays twice, and the purchase
-    /// continues if the client disconnects. Returns within 45 s, as pending if no block includes the payment by then.
-    /// `agreed` is the price that the buyer agreed to, if the client said one.
+    /// Buys a listing with the balance of the service wallet. If the account already owns the listing, returns the
+    /// existing purchase; if the owner's approval is needed, asks for it. `agreed` is the price that the client
+    /// expects, if it sent one.
+    ///
+    /// A retry with the same listing and mode never pays twice, and the purchase continues if the client disconnects.
+    /// Returns within 45 s, as pending if no block includes the payment by then.
     async fn buy(&self, id: &ListingId, mode: DeliveryMode, agreed: Option<Lovelace>) -> Result<Ordered, ShopError>;
     /// Returns a page of the account's purchases, newest first, and the cursor of the next page if there is one. `after`
     /// is the previous page's cursor.
@@ -52,14 +55,14 @@ pub trait Shop {
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<OwnPurchase, ShopError>;
     /// Returns the state of the service wallet.
     async fn wallet(&self) -> Result<WalletState, ShopError>;
-    /// Sends the remaining balance to the owner. A retry within a minute returns the same answer.
+    /// Sends the balance of the service wallet to the owner. A retry within a minute returns the same answer.
     async fn withdraw(&self) -> Result<Withdrawal, ShopError>;
     /// Performs a buyer's action on a purchase that the service wallet paid for. Idempotent: a retry never submits a
     /// second transaction.
     async fn act(&self, purchase: &TxHash, action: BuyerAction) -> Result<SubmittedAction, ShopError>;
 }
 
-/// The shop as an agent with its own wallet uses it.
+/// Operations of the shop for an agent that pays from its own wallet.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait OpenShop: Shelf {
     /// Sells a listing over x402, or delivers an earlier purchase again. `shown` is the payment or proof that the
@@ -80,8 +83,8 @@ pub struct Ordered {
 pub enum OrderOutcome {
     /// The listing is paid for, by this order or by an earlier one.
     Bought(Box<Bought>),
-    /// A payment was submitted in this transaction. Either the payment or the escrow's result is not included in a
-    /// block yet.
+    /// The payment was submitted in this transaction. No block includes the payment yet, or none includes the escrow's
+    /// result.
     Pending(TxHash),
     /// Nothing is paid yet: the owner has been asked for approval.
     Asked(PurchaseRequest),
@@ -99,7 +102,7 @@ pub struct WalletState {
 /// The outcome of `unlock_listing`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unlocked {
-    /// Nothing is delivered, because payment is required or failed.
+    /// Nothing is delivered, because the payment is missing, failed, or is still pending.
     PaymentRequired {
         /// x402's PaymentRequired. Its `error` says why a payment was rejected or not settled.
         required: Value,

@@ -420,7 +420,8 @@ fn long_contents_are_paged_without_loss_in_any_script() {
         let text: String = pages.iter().map(|page| page["text"].as_str().unwrap()).collect();
         assert_eq!(text, content, "{alphabet}");
         for page in &pages {
-            // Between quotes. A client that cuts at 25,000 tokens reads all of it, whatever its tokenizer.
+            // The text is between quotes. A client that truncates results at 25,000 tokens reads all of it, because a
+            // token has at least one byte with every tokenizer.
             assert!(page["text"].to_string().len() <= PAGE_BYTES + 2, "{alphabet}");
         }
         let full = pages[0]["text"].to_string().len();

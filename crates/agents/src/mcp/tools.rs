@@ -136,8 +136,8 @@ pub(super) fn listing_id(id: &str) -> Result<ListingId, ShopError> {
     id.parse().map_err(|_| ShopError::NoListing)
 }
 
-/// Searches for listings that match all words of the query. If no listing does, returns those that match the most
-/// words.
+/// Searches for listings that contain all words of the query. If there are none, returns listings with some of the
+/// words, or with similar words, best match first.
 pub(super) async fn search(shelf: &impl Shelf, arguments: SearchListings) -> Result<FoundListings, String> {
     let page = shelf.search(filter(arguments)?).await?;
     let listings: Vec<ListingSummary> = parsed(&page.json)?;
@@ -175,8 +175,7 @@ async fn buy(shop: &impl Shop, BuyListing { id, mode, price_lovelace }: BuyListi
     Ok(purchased(ordered, &shop.shelf().origin()))
 }
 
-/// Returns the command by which an owner changes the rule that caused the error, or `None` if no owner's rule caused
-/// it.
+/// Returns the CLI command with which the owner can resolve the error, or `None` if there is no such command.
 const fn command(error: &ShopError) -> Option<&'static str> {
     Some(match error {
         ShopError::OverPurchaseLimit { .. } => "limits --per-purchase",
@@ -189,8 +188,8 @@ const fn command(error: &ShopError) -> Option<&'static str> {
     })
 }
 
-/// Explains why nothing was bought and who can change that. The demo wallet has no owner, so nobody can raise its
-/// limits.
+/// Returns the error's message, followed by where the owner can resolve it. The demo wallet has no owner, so for this
+/// wallet the message states its fixed limits instead.
 fn not_bought(shop: &impl Shop, error: &ShopError) -> String {
     match (command(error), shop.account().owner == DEMO_OWNER) {
         (None, _) => error.to_string(),
@@ -225,8 +224,9 @@ async fn wallet(shop: &impl Shop) -> Result<WalletView, String> {
     Ok(wallet_view(shop.account(), shop.wallet().await?, &shop.shelf().origin()))
 }
 
-/// Rejects calls that move money while the owner has paused the agents. Purchases are checked elsewhere, when they are
-/// claimed, because a listing that is already paid for may be read again during a pause.
+/// Returns an error while the owner has paused the agents. `buy_listing` does not call this function, because during a
+/// pause agents may still read a listing that the account already owns. The database statement that records a payment
+/// checks the pause.
 fn not_paused(shop: &impl Shop) -> Result<(), String> {
     if shop.account().rules.agents_paused { Err(not_bought(shop, &ShopError::Paused)) } else { Ok(()) }
 }

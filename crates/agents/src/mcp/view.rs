@@ -66,8 +66,8 @@ const fn weight(character: char) -> usize {
     }
 }
 
-/// Returns the page of purchased content that begins at the character `offset`. It contains as many characters as fit
-/// into [`PAGE_BYTES`], but at least one.
+/// Returns the part of purchased content that begins at the character `offset`, with as many characters as fit into
+/// [`PAGE_BYTES`].
 #[must_use]
 pub fn content_page(content: &str, offset: u32) -> ContentPage {
     let count = |characters: usize| u32::try_from(characters).unwrap_or(u32::MAX);

@@ -41,11 +41,11 @@ use super::{
 pub const CODE_MS: u64 = 2 * 60 * 1_000;
 /// Age in ms at which a grant whose code was never redeemed is deleted, long after its consent request has expired.
 const UNREDEEMED_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Maximum number of unredeemed grants that one approval deletes. Each approval creates only one grant, so cleaning
-/// keeps up, and no approval has to delete many thousands at once.
+/// Maximum number of unredeemed grants that one approval deletes, so that no approval has to delete many thousands at
+/// once. Each approval creates only one grant, so a backlog still shrinks.
 const MAX_CLEARED: u32 = 1_000;
-/// Maximum number of approvals from one network on one day (UTC). Each approval stores a grant and a registration for
-/// 100 days, 14 kB at most.
+/// Maximum number of approvals from one client network on one day (UTC). Each approval causes up to 14 kB to be stored
+/// for 100 days: a grant and the client's registration.
 pub const MAX_APPROVED_A_DAY: u32 = 1_000;
 /// Maximum number of approvals per day by one owner after the network's quota is used up. Only owners of an account
 /// with a purchase get this extra quota.
@@ -168,7 +168,7 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         }
         let rules = RuleChanges::parse(answer.ask_above_ada, answer.protected_only, answer.min_reputation);
         let rules = rules.map_err(|error| invalid(&error))?;
-        // Never more than requested.
+        // The maximum is the narrower scope, because scopes are ordered from the widest to the narrowest.
         let scope = answer.scope.unwrap_or(request.scope).max(request.scope);
         match answer.mode {
             ApprovalMode::Demo if !has_demo => Err(invalid(&"mode: there is no demo wallet here; connect a wallet")),
@@ -286,8 +286,8 @@ impl Writing<'_> {
         all
     }
 
-    /// Builds the statement that counts the approval against the network's daily quota. If the quota is used up, it
-    /// counts against the quota of an owner with a purchase.
+    /// Builds the statement that counts the approval against the network's daily quota. If that quota is used up, the
+    /// statement counts the approval against the owner's own quota, provided that the owner's account has a purchase.
     fn count(&self) -> Write {
         let sql = format!(
             "INSERT INTO granted_days (day, network, grants, request) SELECT ?1, whose, 1, ?3 \

@@ -20,18 +20,18 @@ use super::{
 pub const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Maximum size of an assertion, in bytes.
 pub const MAX_ASSERTION: usize = 4 * 1_024;
-/// Maximum lifetime of an assertion, in seconds. The service stores used assertions until they expire.
+/// Maximum lifetime of an assertion, in seconds. The lifetime is limited because the service stores used assertions
+/// until they expire.
 const MAX_LIFE_S: u64 = 60 * 60;
 /// Tolerated difference between the client's and the service's clock, in seconds.
 const LEEWAY_S: u64 = 60;
 /// Maximum number of used assertions stored per grant. A client requests tokens only once in several days.
 const MAX_KEPT: u32 = 100;
-/// Maximum number of keys of a client's key set with which a signature is verified.
+/// Maximum number of keys that are read from a client's key set. Further keys are ignored.
 const MAX_KEYS: usize = 20;
-/// Minimum age in ms of a cached key set. A younger set is not fetched again when an assertion names a key that it
-/// lacks.
+/// Minimum age in ms of a cached key set before it is fetched again because it lacks the key that an assertion names.
 const REFETCH_AFTER_MS: u64 = 60 * 1_000;
-/// Allowed sizes of an RSA modulus in bytes, which are 2048 to 4096 bits.
+/// Allowed sizes of an RSA modulus in bytes (2048 to 4096 bits).
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=512;
 
 /// A client's public key for verifying signatures.
@@ -212,12 +212,13 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(candidates(&body, header))
     }
 
-    /// Records that a client used a verified assertion for one of its grants. With `redeemed`, the grant's
-    /// authorization code must have been redeemed before.
+    /// Records that a client used a verified assertion for one of its grants. `redeemed` tells whether the grant's
+    /// authorization code must have been redeemed already, as for a refresh, or must not.
     ///
     /// # Errors
-    /// `invalid_grant` if no such grant exists or it is revoked, in which case nothing is stored; `invalid_client` if
-    /// the assertion was used before; `temporarily_unavailable` if too many assertions are stored for the grant.
+    /// `invalid_grant` if no such grant exists or the grant is revoked, in which case nothing is stored;
+    /// `invalid_client` if the assertion was used before; `temporarily_unavailable` if too many assertions are stored
+    /// for the grant.
     pub(super) async fn claim_assertion(
         &self,
         claims: &AssertionClaims,
@@ -229,7 +230,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         let (client_id, grant) = (claims.sub.as_str(), grant.to_string());
         let digest = ContentHash::of(format!("{client_id}\n{}", claims.jti).as_bytes());
         let end_ms = claims.exp.saturating_add(LEEWAY_S).saturating_add(1).saturating_mul(1_000);
-        // The unique key makes the use single.
+        // The primary key ensures that an assertion is used only once.
         let claim: Write<Option<String>> = sql::write!(
             "INSERT INTO oauth_assertions (digest, grant_id, expires_at_ms) SELECT ?1, ?2, ?5 WHERE {LIVE} \
                AND (SELECT count(*) FROM oauth_assertions WHERE grant_id = ?2) < ?6 \

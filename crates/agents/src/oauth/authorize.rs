@@ -19,7 +19,8 @@ use super::{
 pub const CONSENT_MS: u64 = 10 * 60 * 1_000;
 /// Maximum size of a client's `state`, in bytes.
 pub const MAX_STATE: usize = 2_048;
-/// Maximum size in bytes of a sealed consent request: every part at its maximum, in JSON's longest escapes, in base64.
+/// Maximum size in bytes of a sealed consent request, which is base64 of JSON. The largest valid request fits, even if
+/// all of its characters are escaped in JSON.
 pub const MAX_SEALED: usize = 16 * 1_024;
 const SEAL: &str = "consent";
 
@@ -145,8 +146,7 @@ fn code_challenge(form: &Form) -> Result<String, OAuthError> {
     Ok(challenge.to_owned())
 }
 
-/// Returns the requested resource, or an error if it is another server's. Without the parameter `resource`, returns
-/// this service's resource.
+/// Returns this service's resource. Returns an error if the parameter `resource` names another one.
 pub(super) fn resource(form: &Form, authority: &Authority) -> Result<String, OAuthError> {
     if form.all("resource").all(|one| authority.is_resource(one)) {
         return Ok(authority.resource().to_owned());
@@ -168,14 +168,14 @@ fn answer(authority: &Authority, redirect_uri: &RedirectUri, state: Option<&str>
 }
 
 impl ConsentRequest {
-    /// Seals the consent request with a MAC, so that the page can send it back unchanged.
+    /// Encodes the consent request with a MAC, so that the service detects any change when the page sends it back.
     #[must_use]
     pub fn seal(&self, authority: &Authority) -> String {
         let payload = serde_json::json!(self).to_string();
         BASE64_URL_SAFE_NO_PAD.encode(authority.secrets().seal(SEAL, authority.issuer(), payload.as_bytes()))
     }
 
-    /// Opens a consent request that [`seal`](Self::seal) has sealed.
+    /// Decodes a consent request that [`seal`](Self::seal) has encoded.
     ///
     /// # Errors
     /// [`RequestExpired`] if it has expired or was not sealed by this service.

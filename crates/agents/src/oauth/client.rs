@@ -214,11 +214,11 @@ fn keys(fields: &Map<String, Value>) -> Result<Option<ClientKeys>, OAuthError> {
 
 /// Time in ms after which a registration is deleted if no owner has approved the client.
 const UNUSED_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Remaining time in ms until a registration is deleted, below which registering the same metadata again extends that
-/// time. The extension counts against the quota again.
+/// Remaining lifetime of a registration in ms below which registering the same metadata again renews it. The renewal
+/// counts against the network's quota.
 const REPLAY_WINDOW_MS: u64 = UNUSED_MS / 2;
-/// Maximum number of bytes that one network may register on one day (UTC). Registrations need no signature. With the
-/// rate limit alone, one network could fill a seventh of a database in a day.
+/// Maximum number of bytes that the registrations of one client network may take on one day (UTC). Registrations need
+/// no signature: with the rate limit alone, one network could fill a seventh of a database in a day.
 pub const MAX_REGISTERED_A_DAY: u64 = 16 << 20;
 
 impl<D: Database, W: Documents, J> Server<'_, D, W, J> {

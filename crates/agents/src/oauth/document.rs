@@ -13,7 +13,7 @@ use super::{ErrorCode, OAuthError, Server};
 /// Maximum size of a document, in bytes. The draft suggests 5 kB; documents with many redirect URIs are slightly
 /// larger.
 pub const MAX_DOCUMENT_BYTES: usize = 10 * 1_024;
-/// Timeout of a fetch, in ms. MCP clients allow 10 s for a whole step of the sign-in.
+/// Timeout of a fetch, in ms. MCP clients wait only 10 s for each step of the sign-in.
 pub const FETCH_MS: u32 = 4_000;
 /// Maximum length of a document's URL, in bytes.
 pub const MAX_DOCUMENT_URL: usize = 512;
@@ -22,8 +22,8 @@ const MIN_FRESH_MS: u64 = 5 * 60 * 1_000;
 /// Maximum time for which a document is cached, in ms, so that withdrawn keys are dropped and the table stays small.
 const MAX_FRESH_MS: u64 = 60 * 60 * 1_000;
 
-/// Maximum number of cached documents. Strangers may publish any number; once the cache is full, other documents are
-/// fetched for each use.
+/// Maximum number of cached documents. Anyone may publish any number of documents, so once the cache is full, other
+/// documents are fetched again for each use.
 const MAX_KEPT: u32 = 500;
 
 /// A URL that the service may fetch. The scheme is https, the host name is public, and there is a path, but no user
@@ -104,12 +104,12 @@ pub struct Fetched {
     pub content_type: String,
     /// Value of `max-age` in `Cache-Control`, in seconds; 0 for `no-store` and `no-cache`; `None` without the header.
     pub max_age_s: Option<u64>,
-    /// Body of the response, truncated one byte after [`MAX_DOCUMENT_BYTES`], so that a body that is too long is
-    /// recognised.
+    /// Body of the response, truncated to [`MAX_DOCUMENT_BYTES`] and one more byte, which shows that the body is too
+    /// long.
     pub body: Vec<u8>,
 }
 
-/// No response to a fetch, because of the network or a timeout. The text is for the log.
+/// The fetch got no response, because of the network or a timeout. The text is for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct FetchError(pub String);
@@ -138,12 +138,13 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
         self.db.fetch(read).await
     }
 
-    /// Fetches a document, and returns it with the time in ms for which it is fresh. The caller caches it if it turns
-    /// out to be valid.
+    /// Fetches a document, and returns it with the time in ms for which it is fresh. The caller validates the document
+    /// and caches it with [`keep_document`](Self::keep_document).
     ///
     /// # Errors
-    /// `temporarily_unavailable` for a temporary failure: no response, a busy server, or a firewall's page in place of
-    /// the document. `invalid_client` if there is no such document, or if it is not JSON.
+    /// `temporarily_unavailable` for a temporary failure: no response, a busy server, or a firewall's HTML page in
+    /// place of the document. `invalid_client` if there is no such document, if it is too large, or if it is not JSON
+    /// in UTF-8.
     pub(super) async fn fetch_document(&self, url: &DocumentUrl) -> Result<(String, u64), OAuthError> {
         let refused = |why: &str| {
             OAuthError::new(

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Tokens are computed from the grant's row, so a client that lost an answer gets the same tokens again. RFC 9700
-//! section 4.14.2 asks for rotation, while clients race and retry. An older refresh token is rejected but revokes
-//! nothing, because sessions that run side by side share one grant (`docs/adr/`).
+//! section 4.14.2 requires that refresh tokens are replaced at each use, but clients race and retry. Therefore an older
+//! refresh token is rejected but revokes nothing: sessions that run side by side share one grant (`docs/adr/`).
 
 use api_types::Tokens;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -30,8 +30,8 @@ use super::{
 pub const ACCESS_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 /// Lifetime of a refresh token that is not used, in ms.
 pub const REFRESH_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
-/// Time in ms after a refresh during which the replaced refresh token still returns the same answer, for clients that
-/// lost it.
+/// Time in ms after a refresh during which the replaced refresh token still returns the same new tokens, for clients
+/// that did not receive the first answer.
 pub const RETRY_MS: u64 = 60 * 1_000;
 /// Maximum size of an authorization code or a refresh token, in bytes.
 pub(super) const MAX_TOKEN: usize = 256;
@@ -106,7 +106,7 @@ fn verifier(form: &Form) -> Result<String, OAuthError> {
     Ok(verifier.to_owned())
 }
 
-/// Generation of a grant: how often its tokens were issued, with the time of the newest issue and the granted scope.
+/// Number of times that a grant's tokens were issued, the time of the newest issue, and the granted scope.
 #[derive(Deserialize)]
 struct Generation {
     generation: u32,
@@ -116,7 +116,8 @@ struct Generation {
 
 impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
     /// Issues tokens for a token request from the network `from`. If the request presents a refresh token that was
-    /// already replaced, its time and network are recorded in the grant, to be shown to the owner.
+    /// replaced and is rejected for that reason, the time and the network are stored with the grant and shown to the
+    /// owner.
     ///
     /// # Errors
     /// `invalid_client` if the client does not authenticate; `invalid_grant` if the code or refresh token is not valid.
@@ -167,8 +168,8 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(client_auth(request.assertion.is_some()))
     }
 
-    /// Builds the statement that revokes a grant if its code is presented a second time, by whichever client (RFC 6749,
-    /// section 4.1.2).
+    /// Builds the statement that revokes a grant if its code was already redeemed. The statement runs whenever a code
+    /// is presented, by whichever client (RFC 6749, section 4.1.2).
     fn revoke_redeemed(&self, claims: &Claims) -> Write {
         sql::write!(
             "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL",
@@ -231,7 +232,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
             self.authority.resource(),
             self.now_ms.saturating_sub(RETRY_MS),
         );
-        // At most one write per minute, however often it is tried.
+        // At most one write per grant and minute, however often replaced tokens are presented.
         let refused: Write = sql::write!(
             "UPDATE oauth_grants SET old_token_at_ms = ?3, old_token_from = ?5 WHERE id = ?1 AND revoked_at_ms IS NULL \
                AND (generation > ?2 OR (generation = ?2 AND rotated_at_ms <= ?4)) \

@@ -30,7 +30,7 @@ pub struct Caller {
     pub account: Account,
 }
 
-/// A row of the table of grants, not revoked and not expired.
+/// The client and scope of a grant that is not revoked.
 #[derive(Deserialize)]
 struct GrantRow {
     client_id: String,
@@ -43,8 +43,8 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         claims.filter(|claims| claims.expires_at_ms > self.now_ms)
     }
 
-    /// Returns the id of an access token's grant, decoded from the token without the database. `None` if the token has
-    /// expired or another server issued it.
+    /// Returns the id of the grant that an access token belongs to. The id is decoded from the token, without a
+    /// database query. `None` if the token has expired or another server issued it.
     #[must_use]
     pub fn grant_named_by(&self, access_token: &str) -> Option<String> {
         Some(self.claims(access_token)?.grant.to_string())

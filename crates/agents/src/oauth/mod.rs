@@ -39,8 +39,8 @@ mod races;
 #[cfg(test)]
 mod testing;
 
-/// Identifiers of the authorization server (issuer) and of its protected resource. They are byte-identical in every
-/// document, redirect and challenge.
+/// Identifiers of the authorization server (issuer) and of its protected resource, with the server's secrets. The
+/// identifiers are byte-identical in every document, redirect and challenge.
 #[derive(Clone, Debug)]
 pub struct Authority {
     issuer: String,
@@ -48,7 +48,7 @@ pub struct Authority {
     secrets: Secrets,
 }
 
-/// The authorization server with the ports of one request.
+/// The authorization server for one request, with the database, the clock and the services that it uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Server<'a, D, W, J> {
     /// Identifiers of the server and its secrets.

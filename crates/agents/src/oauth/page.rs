@@ -143,8 +143,8 @@ fn demo_wallet() -> Markup {
     }
 }
 
-/// Renders the page for an authorization request that is refused (400): the reason, and a link back to the client if
-/// that is safe.
+/// Renders the page for a refused authorization request (400): the reason, and the link back to the client if the
+/// refusal has one.
 #[must_use]
 pub fn refused(refusal: &AuthorizeRefusal) -> String {
     let main = html! {

@@ -103,7 +103,8 @@ fn long_approval(world: &World, which: u32) -> Result<(), ApprovalError> {
     let body = json!({ "client_name": "\u{1f3a8}".repeat(100), "redirect_uris": uris });
     let client = world.register_body(&body).unwrap()["client_id"].as_str().unwrap().to_owned();
     let request = world.authorize(&query(&with(&authorization(&client), "redirect_uri", &callback))).unwrap();
-    // The shared demo wallet needs no signature. Without one, an attacker would sign with a new wallet.
+    // The shared demo wallet needs no signature. If a service has no demo wallet, an attacker would sign with a new
+    // wallet.
     let body = json!({
         "request": request.seal(&world.authority), "mode": "demo", "maxPerPaymentAda": 10, "dailyBudgetAda": 30,
     });
@@ -159,7 +160,7 @@ fn registrations_of_eight_networks_in_a_day_leave_room_in_the_database() {
     assert!(world.register_body(&registered(9_999)).is_ok());
 }
 
-/// Uses up the network's daily quota of approvals except for `left`.
+/// Uses up the network's daily quota of approvals, except for `left` approvals.
 fn approved_but(world: &World, left: u32) {
     world.sign_in();
     let sql = "UPDATE granted_days SET grants = ?1";

@@ -79,8 +79,8 @@ impl RedirectUri {
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Returns whether the URI leads to a program on the browser's own machine. Any program on that machine could have
-    /// sent the request.
+    /// Returns whether the URI leads to a program on the browser's own machine. The consent page then warns the owner,
+    /// because any program on that machine could have started the sign-in.
     #[must_use]
     pub fn is_local(&self) -> bool {
         is_loopback(&self.url) || is_private_use(&self.url)

@@ -19,7 +19,7 @@ use super::Authority;
 
 /// Minimum length of the server's secret in bytes. The strength of the MAC depends on it.
 pub const MIN_SECRET_BYTES: usize = 32;
-/// Domain separator for deriving the token key from the master secret, which other keys are derived from as well. The
+/// Domain separator for deriving the token key from the master secret. Other keys are derived from the same secret. The
 /// suffix `v1` is the version of the token format.
 const KEY_DOMAIN: &[u8] = b"surety:oauth:v1";
 const PAYLOAD_BYTES: usize = 28;
@@ -43,7 +43,7 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Derives the key from a secret of the platform. A new secret invalidates every grant and every open consent page.
+    /// Derives the key from `secret`. A new secret invalidates every grant and every open consent page.
     ///
     /// # Errors
     /// [`TokenSecretError`] if the secret has fewer than [`MIN_SECRET_BYTES`].
@@ -137,8 +137,8 @@ impl Claims {
         format!("{}{}", kind.prefix(), BASE64_URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// Decodes a token of this kind. Returns `None` if this server did not make it for this issuer. Does not check
-    /// whether it has expired.
+    /// Decodes a token of this kind. Returns `None` unless this server made the token for this issuer. Does not check
+    /// whether the token has expired.
     pub(super) fn read(token: &str, kind: TokenKind, authority: &Authority) -> Option<Self> {
         let encoded = token.strip_prefix(kind.prefix())?;
         let mut sealed = [0; PAYLOAD_BYTES + MAC_BYTES];

@@ -127,7 +127,7 @@ fn standing(webhook: &Webhook) -> Markup {
     }
 }
 
-/// Renders a secret that is shown once. The page's script fills it in and shows it.
+/// Renders the template into which the page's script inserts a secret that is shown only once.
 pub(super) fn shown_once() -> Markup {
     html! {
         template #shown-once { p { "Copy it now: it is not shown again." } (copyable("Shown once", "")) }

@@ -11,7 +11,7 @@ use crate::{
     view::{PurchaseRequest, RequestStatus},
 };
 
-/// Renders the page of a purchase request. `None` stands for a request that has expired or that belongs to another
+/// Renders the page of a purchase request. `None` renders a note that the request has expired or belongs to another
 /// account.
 #[must_use]
 pub fn page(asked: Option<&PurchaseRequest>) -> String {

@@ -91,7 +91,7 @@ impl Account {
         }
     }
 
-    /// The form that sets the owner's name as a seller.
+    /// Renders the form that sets the owner's display name as a seller.
     fn name(&self) -> Markup {
         let name = self.me.seller_name.as_deref().unwrap_or_default();
         html! {
@@ -166,7 +166,7 @@ impl Account {
         }
     }
 
-    /// Sums the payouts of each month (UTC).
+    /// Returns the number of payouts and their sum for each month (UTC), by month as `2026-11`.
     fn months(&self) -> BTreeMap<String, (u64, Lovelace)> {
         let mut months = BTreeMap::new();
         for sale in &self.sales {

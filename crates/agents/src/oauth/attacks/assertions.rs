@@ -98,7 +98,7 @@ fn assertions_store_no_row_for_an_expired_code_and_few_for_a_live_grant() {
     assert_eq!((of(ErrorCode::InvalidGrant), of(ErrorCode::TemporarilyUnavailable)), (100, REQUESTS - 100));
     assert_eq!(rows(), 101);
 
-    // Its grant is deleted with the next approval.
+    // The grant of the unredeemed code is deleted with the next approval.
     keyed.world.wait(25 * 60 * 60 * 1_000);
     let _ = keyed.world.code(DOCUMENT);
     for _ in 0..REQUESTS {

@@ -35,7 +35,7 @@ fn a_second_approval_with_other_limits_changes_no_limit() {
     assert_eq!(block_on(world.db.fetch::<Vec<String>>(sql::read!(limits))).unwrap(), ["10000000"]);
 }
 
-/// Connects an agent with these changes to the consent form, and returns the account's limits as a JSON array.
+/// Submits the consent form with these changed fields, and returns the given columns of the account as a JSON array.
 fn limits_after(world: &World, client: &str, changes: Value, columns: &str) -> String {
     let mut body = world.approval(&world.consent(client));
     body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());

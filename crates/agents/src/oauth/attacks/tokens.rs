@@ -157,7 +157,7 @@ fn a_client_that_signs_out_ends_its_sign_in_and_no_other() {
         let (_, other) = world.sign_in();
         let second = world.refresh(&client, &first.refresh_token).unwrap();
         let token = if kind == TokenKind::Access { &second.access_token } else { &second.refresh_token };
-        // None of these revokes anything, and the answers do not tell them from the one that does.
+        // None of these requests revokes anything, although each gets the same answer as a request that does.
         revoke(&world, &[("token", first.refresh_token.as_str()), ("client_id", &client)]).unwrap();
         revoke(&world, &[("token", "surety_rt_AAAA")]).unwrap();
         revoke(&world, &[("token", token), ("client_id", "client_other")]).unwrap();
