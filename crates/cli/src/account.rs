@@ -1,4 +1,5 @@
-//! `surety sign-in`, `sign-out`, `account`, `purchases`, `limits`, `name`, `agents`, `approvals`, `approve`, `decline`, `withdraw`
+//! `surety sign-in`, `sign-out`, `account`, `purchases`, `limits`, `name`, `agents`, `approvals`, `approve`, `decline`
+//! and `withdraw`: the commands for an account.
 
 use api_types::{
     Agent, AgentPause, AgentRules, Answer as RequestDecision, Challenge, ChallengeRequest, Limits, LimitsSet, Me,

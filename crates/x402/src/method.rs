@@ -11,10 +11,11 @@
 //!
 //! # A method of your own
 //!
-//! [`PaymentMethod`] can be implemented outside of this crate, usually around [`DefaultMethod`]. Such a method adds rules:
-//! [`exact::verify`](crate::exact::verify) checks them together with the rules for every payment. A method cannot add
-//! fields to `extra`, because the types of `extra` are those of the scheme document ([`Extra`](crate::wire::Extra)).
-//! This method refuses payments that are too large, so that no buyer pays more by mistake:
+//! [`PaymentMethod`] can be implemented outside of this crate, usually around [`DefaultMethod`]. Such a method adds
+//! rules, which [`exact::verify`](crate::exact::verify) checks together with the rules for every payment. A method
+//! cannot add fields to `extra`, because the types of `extra` are those of the scheme document
+//! ([`Extra`](crate::wire::Extra)). This method refuses payments that are too large, so that no buyer pays more by
+//! mistake:
 //!
 //! ```
 //! use cardano::{Address, Network, address::text_of, params::ProtocolParameters, slots::{Millis, SlotConfig}};
