@@ -109,7 +109,7 @@ pub enum ErrorCode {
     UnknownPurchase,
     /// No open purchase request has this id, or it is another account's.
     UnknownRequest,
-    /// The account has no such agent.
+    /// The account has no agent with this id.
     UnknownAgent,
     /// No feed has this token.
     UnknownFeed,
@@ -138,7 +138,7 @@ pub enum ErrorCode {
     Refunded,
     /// No result was posted in time, so the buyer may withdraw the money.
     Refundable,
-    /// This address has not bought the listing.
+    /// The address has not bought the listing.
     NotOwned,
     /// The listing is not sold in this delivery mode.
     NotOffered,

@@ -31,7 +31,7 @@ pub enum EventKind {
     ApprovalRequested,
     /// A refresh token of an agent was used after it had been replaced. Somebody may have copied it.
     OldToken,
-    /// A rollback of the chain removed the block of an earlier event, which is named by `undoes`.
+    /// A rollback of the chain removed the block of an earlier event, whose id is in `undoes`.
     RolledBack,
     /// The owner has asked for a test message.
     Test,

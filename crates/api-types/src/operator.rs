@@ -26,7 +26,7 @@ pub struct ServiceStatus {
     pub newest_block: Option<KnownBlock>,
     /// Number of protected purchases with an open escrow.
     pub open_escrows: u64,
-    /// Earliest deadline of the open escrows, which may have passed already.
+    /// Earliest deadline of all open escrows. This deadline may have passed already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_deadline: Option<OpenDeadline>,
     /// Wallets from which the service pays network fees.

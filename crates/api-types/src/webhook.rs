@@ -62,6 +62,6 @@ pub struct NewWebhook {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FeedAddress {
-    /// The address, with the token that opens it. It is shown only once.
+    /// Address of the feed. The address contains a secret token and is shown only once.
     pub url: String,
 }

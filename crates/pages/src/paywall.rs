@@ -158,7 +158,7 @@ impl Offer<'_> {
     }
 }
 
-/// Renders the progress of the purchase, which replaces the form once the buyer has signed.
+/// Renders the stages of the purchase, which replace the form when the buyer pays.
 fn stages() -> Markup {
     html! {
         section #working hidden tabindex="-1" aria-labelledby="steps" {

@@ -4,7 +4,8 @@ use maud::html;
 
 use crate::layout::{Page, Section};
 
-/// Renders an error page. `words` is the API's error message, which is shown for errors that need details.
+/// Renders an error page. `words` is the API's error message; pages for 400, 404, 410 and 429 show a fixed text
+/// instead.
 #[must_use]
 pub fn page(status: u16, words: &str) -> String {
     let (title, words) = match status {

@@ -50,7 +50,7 @@ fn token(request: &RpcRequest) -> Option<&Value> {
     request.params.get("_meta")?.get("progressToken")
 }
 
-/// Returns the last event of the stream, which contains the answer.
+/// Returns the last event of the stream: the answer to the call.
 #[must_use]
 pub fn last_event(answer: &RpcAnswer) -> String {
     event(answer.body.as_deref().unwrap_or_default())

@@ -186,7 +186,7 @@ pub enum ShopError {
         "The shared demo wallet cannot be withdrawn from. Nothing is to be done: its tADA stays for others to try."
     )]
     DemoWallet,
-    /// The demo wallet, which all clients share, made the purchase. No client may act on such a purchase.
+    /// The purchase was paid from the demo wallet, which all clients share, so no client may act on it.
     #[error(
         "Not done: the shared demo wallet's purchases are protected by the service itself, and nobody else acts on them. \
          Nothing is to be done: get_purchase_status shows what happens by itself."

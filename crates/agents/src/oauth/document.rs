@@ -104,8 +104,8 @@ pub struct Fetched {
     pub content_type: String,
     /// Value of `max-age` in `Cache-Control`, in seconds; 0 for `no-store` and `no-cache`; `None` without the header.
     pub max_age_s: Option<u64>,
-    /// Body of the response, truncated to [`MAX_DOCUMENT_BYTES`] and one more byte, which shows that the body is too
-    /// long.
+    /// Body of the response, truncated to one byte more than [`MAX_DOCUMENT_BYTES`], so that its length tells whether
+    /// the body is too long.
     pub body: Vec<u8>,
 }
 
@@ -114,8 +114,8 @@ pub struct Fetched {
 #[error("{0}")]
 pub struct FetchError(pub String);
 
-/// Fetches documents that strangers publish. Implementations follow no redirects, send no credentials, and reach no
-/// private network. They read at most one byte more than [`MAX_DOCUMENT_BYTES`], and time out after [`FETCH_MS`].
+/// Fetches documents that strangers publish. An implementation follows no redirects, sends no credentials, and reaches
+/// no private network. It reads at most one byte more than [`MAX_DOCUMENT_BYTES`], and times out after [`FETCH_MS`].
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Documents {
     /// Sends a GET request with an `Accept` header for JSON.

@@ -109,7 +109,7 @@ pub async fn list(db: &impl Database, session: &Token, now_ms: u64) -> Result<Op
 pub enum Revocation {
     /// The grant is revoked, by this call or an earlier one.
     Revoked,
-    /// The session's owner has no such grant.
+    /// The session's owner has no grant with this id.
     NotFound,
     /// The session does not exist or has expired.
     SignedOut,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Authority, Scope};
 
 impl Authority {
-    /// Returns the protected resource's metadata (RFC 9728), which is served at two addresses.
+    /// Returns the metadata of the protected resource (RFC 9728). The service serves this document at two addresses.
     #[must_use]
     pub fn resource_metadata(&self) -> Value {
         json!({

@@ -68,8 +68,8 @@ pub struct Server<'a, D, W, J> {
 pub struct IssuerError;
 
 impl Authority {
-    /// Creates the authority for a base URL, which is an origin without trailing slash. The protected resource is
-    /// `/mcp` at this origin.
+    /// Creates the authority for a base URL (an origin without trailing slash). The protected resource is `/mcp` at
+    /// this origin.
     ///
     /// # Errors
     /// [`IssuerError`] if the URL is not a canonical origin (RFC 8414 section 2: no query, no fragment).
