@@ -160,9 +160,10 @@ pub struct NewWallet {
 /// of a challenge plus any difference between clocks.
 const CLAIM_MS: u64 = 60 * 60 * 1_000;
 
-/// Maximum number of unexpired sessions of an account with a purchase. Opening another session ends the oldest.
+/// Maximum number of unexpired sessions of an account that has made a purchase. Opening another session ends the
+/// oldest.
 pub const MAX_SESSIONS: usize = 64;
-/// Maximum number of unexpired sessions of an account without a purchase.
+/// Maximum number of unexpired sessions of an account that has not made a purchase.
 pub const MAX_SESSIONS_UNPAID: usize = 8;
 
 /// Reason why a sign-in fails.

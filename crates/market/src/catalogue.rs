@@ -28,9 +28,9 @@ pub use newest::newest;
 pub use page::{count, page};
 pub use store::{Quota, QuotaExceeded, Source, Stored, store};
 
-/// Maximum number of listings in the whole catalogue or on a creator's page, newest first.
+/// Maximum number of listings in an unfiltered response or on a creator's page, newest first.
 const MAX_WHOLE: u32 = 1_000;
-/// Maximum size of the whole catalogue in bytes of JSON.
+/// Maximum size of an unfiltered response or a creator's page in bytes of JSON.
 const MAX_WHOLE_BYTES: u32 = 2_000_000;
 /// Maximum number of listings on a page of filtered results, which is also the default.
 const MAX_PAGE: u32 = 200;

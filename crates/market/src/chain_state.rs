@@ -29,7 +29,7 @@ pub enum ClockLead {
     /// deadlines.
     #[default]
     Bounded,
-    /// Unlimited, for a local ledger, on which tests move the time forward.
+    /// Unlimited. Used for a local ledger, on which tests move the time forward.
     LocalLedger,
 }
 

@@ -48,7 +48,7 @@ pub struct Cip30Wallet {
 pub struct WalletDescription<'a> {
     /// `getChangeAddress()`: hex, or bech32.
     pub change_address: &'a str,
-    /// `getUtxos()`: hex of CBOR.
+    /// `getUtxos()`: hex-encoded CBOR.
     pub utxos: Vec<&'a str>,
     /// `getCollateral()`, if available.
     pub collateral: Vec<&'a str>,

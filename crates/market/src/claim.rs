@@ -70,7 +70,7 @@ pub struct NewPayment<'a> {
     pub content: Option<ContentHash>,
     /// Number of the buyer's failed payments for the listing that were looked up on the chain and found in no block.
     pub checked: usize,
-    /// Number of the wallet's recent failed payments for the listing that cannot be included together with this
+    /// Number of the wallet's recent failed payments for the listing. None of them can be included together with this
     /// payment.
     pub replaced: usize,
 }
@@ -97,7 +97,7 @@ pub enum Blocked {
     IdentifierTaken,
     /// The buyer owns the listing.
     Owned { purchase: TxHash },
-    /// The buyer has an unconfirmed payment for the listing.
+    /// The buyer has another payment for the listing that no block includes yet.
     Paying { tx: TxHash },
     /// The listing was taken off sale.
     OffSale,
@@ -292,8 +292,8 @@ impl NewPayment<'_> {
         }
     }
 
-    /// Claims the payment in one batch, which inserts the outbox entry, the reservations of its inputs, and the
-    /// payment, or nothing. `B` is the type of the condition that can block this payer.
+    /// Claims the payment in one batch: inserts the outbox entry, the reservations of its inputs, and the payment, or
+    /// nothing at all. `B` is the type of the condition that can block this payer.
     ///
     /// # Errors
     /// Returns an error if the database query failed.

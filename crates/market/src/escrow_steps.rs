@@ -43,7 +43,7 @@ pub(crate) enum Spending {
     Unknown,
 }
 
-/// Counts, alarms and log lines of one or several recordings.
+/// Result of recording escrow steps: counts, alarms and log lines.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
     /// Number of recorded steps.
@@ -88,7 +88,7 @@ pub(crate) fn rollbacks() -> Read<One<u64>> {
 struct OpenEscrow {
     purchase: TxHash,
     escrow: Escrow,
-    /// Address to be paid when the escrow is collected.
+    /// Address of the creator, who is paid when the seller collects the escrow's money.
     creator: String,
     share: Lovelace,
     /// Ids of the outbox's transactions that spend this escrow.

@@ -3,7 +3,7 @@
 use cardano::Lovelace;
 use sql::{One, Read};
 
-/// A UTC day in ms. Daily budgets reset at midnight UTC.
+/// Length of a UTC day in ms. Daily budgets reset at midnight UTC.
 pub const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Returns the UTC day of a time in POSIX ms, in days since 1970-01-01.

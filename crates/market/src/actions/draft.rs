@@ -54,14 +54,14 @@ pub enum ActionError {
     #[error("too early: {} is possible in {}, from {from} (Unix ms) on", action.name(), span(*from, *now))]
     TooEarly {
         action: Action,
-        /// Earliest time of the action, POSIX ms.
+        /// Time from which the action is possible, POSIX ms.
         from: Millis,
         now: Millis,
     },
     #[error("too late: {} had to be in a block before {until} (Unix ms)", action.name())]
     TooLate {
         action: Action,
-        /// Latest time of the action, POSIX ms.
+        /// Time before which a block had to include the action, POSIX ms.
         until: Millis,
     },
     #[error(

@@ -39,7 +39,7 @@ use crate::{
 /// Maximum number of attempts, in case other transactions spend the inputs first.
 const MAX_TRIES: usize = 4;
 
-/// An account that acts on a purchase of its service wallet, with the keys that sign the transaction.
+/// An account that performs an action on a purchase, with the keys that sign the transaction.
 #[derive(Clone, Copy)]
 pub struct Owner<'a> {
     pub account: &'a Account,

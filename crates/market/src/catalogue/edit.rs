@@ -31,7 +31,8 @@ pub enum NotEdited {
     NotYours,
     /// The edited listing would break a rule.
     Invalid(Error),
-    /// The price was changed too often within the validity of an offer, or every attempt lost to a concurrent edit.
+    /// The price was changed too often within the validity period of an offer, or every attempt failed because of a
+    /// concurrent edit.
     TooOften,
 }
 

@@ -61,7 +61,7 @@ pub struct Order<'a> {
     pub mode: DeliveryMode,
     /// Price that the buyer agreed to pay; `None` if the client did not state one.
     pub agreed: Option<Lovelace>,
-    /// 32 random bytes for the quote, which also randomize the pauses between attempts.
+    /// 32 random bytes for the quote. The pauses between attempts are derived from the same bytes.
     pub nonce: [u8; 32],
 }
 
@@ -75,7 +75,7 @@ struct PaymentIntent<'a, 'c, D, C, V, Z, K> {
     parameters: ProtocolParameters,
     /// Unspent outputs of the wallet that pays, according to the provider.
     utxos: Vec<Utxo>,
-    /// Number of the wallet's recent failed payments for the listing that cannot be included together with this
+    /// Number of the wallet's recent failed payments for the listing. None of them can be included together with this
     /// payment.
     replaced: usize,
     /// Number of the buyer's other failed payments for the listing that were looked up on the chain.

@@ -431,8 +431,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     /// Returns an error if a mempool or a block contains this transaction, unless the request is known to come from the
     /// payer.
     ///
-    /// Otherwise, anyone could present a public transaction to get the content. A transaction that this service submits
-    /// needs no such check, because nodes reject a transaction that they know.
+    /// Without this check, anyone could present a public transaction to get the content. A transaction that this
+    /// service submits needs no such check, because nodes reject a transaction that they know.
     async fn ensure_not_public(&self, pay: &PayRequest<'_>, payer: &Address) -> Result<(), PayError> {
         if pay.is_payer(payer) {
             return Ok(());
