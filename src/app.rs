@@ -70,7 +70,7 @@ pub struct App {
     settings: OnceCell<Rc<Settings>>,
 }
 
-/// Returns whether a request was sent to a loopback address. Requests to a public deployment never are.
+/// Returns whether a request was sent to a loopback address, as only happens in development.
 fn is_loopback(url: &Url) -> bool {
     url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
@@ -137,8 +137,8 @@ impl App {
         Nearest::new(&self.env, "DB", self.usage.clone())
     }
 
-    /// Returns the free space of the database as reported to this isolate's last write. If this isolate has not written
-    /// yet, asks the database.
+    /// Returns whether the database has free space, according to the last answer that this isolate received from it. If
+    /// that answer showed too little space, asks the database again.
     pub async fn room(&self) -> Result<StorageHeadroom, ApiError> {
         let most = self.settings()?.database_bytes;
         if StorageHeadroom::of(edge::d1::size(), most) == StorageHeadroom::Short {
@@ -158,14 +158,14 @@ impl App {
         Ok(ContentStore::bound(&self.env, self.database(), self.usage.clone(), limits::client(&self.request)?))
     }
 
-    /// Returns a client of the chain's provider. Calls before a payment is claimed wait in a queue for their client's
-    /// turn.
+    /// Returns a handle on the chain's provider. Until it has submitted a transaction, its calls wait in a queue for
+    /// the turn of the request's client.
     pub fn chain(&self) -> Result<Blockfrost, ApiError> {
         self.chain_for(&limits::client(&self.request)?)
     }
 
-    /// Returns a client of the chain's provider. Calls before a payment is claimed wait in a queue that is fair between
-    /// clients. `who` names the client or account whose turn they wait for.
+    /// Returns a handle on the chain's provider. Until it has submitted a transaction, its calls wait in a queue for
+    /// the turn of `who`, a client or an account.
     pub fn chain_for(&self, who: &str) -> Result<Blockfrost, ApiError> {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();
@@ -198,7 +198,8 @@ impl App {
         local.then(|| Url::parse(&self.settings().ok()?.blockfrost_url).ok()).flatten()
     }
 
-    /// Returns the static file at the request's path, or `None` if there is none. It may have at most `limit` bytes.
+    /// Returns the static file at the request's path, or `None` if there is none. A file larger than `limit` bytes is
+    /// an error.
     pub async fn static_file(&self, limit: usize) -> Result<Option<Vec<u8>>, ApiError> {
         let request = worker::Request::new(self.request.url()?.as_str(), worker::Method::Get)?;
         let answer = edge::http::ask(&self.env.assets("ASSETS")?, request, STATIC_FILE_TIME, limit).await;
@@ -249,8 +250,8 @@ impl App {
         Ok(self.keys()?.wallet_at(account.key_version, &account.owner, &account.wallet_address)?)
     }
 
-    /// Records a payment in the metrics, with the time that this request took. `error` is the reason why the content was
-    /// not delivered, or `None` if it was.
+    /// Records a payment in the metrics, with the time that this request took. `error` is the reason why the content
+    /// was not delivered, or `None` if it was.
     pub fn record_payment(&self, mode: Option<DeliveryMode>, error: Option<ErrorCode>) {
         let time = Duration::from_millis(edge::now_ms().saturating_sub(self.now_ms));
         DataPoint::Payment { mode, error, time, calls: self.usage.calls() }.write(&self.env);

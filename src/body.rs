@@ -80,12 +80,12 @@ impl de::Error for FieldError {
 /// Maximum size in bytes of a body with a wallet's outputs. Five hundred ordinary outputs fit, or fewer with many
 /// tokens.
 const MAX_WALLET_BODY: usize = 512 << 10;
-/// Maximum number of JSON values in a body with a wallet's outputs. The value is generous, so that a body with too many
-/// outputs gets the error message that says so.
+/// Maximum number of JSON values in a body with a wallet's outputs. It is high, so that a wallet with somewhat too many
+/// outputs gets the error about its outputs and not this general one.
 const MAX_WALLET_VALUES: usize = 12_000;
 
-/// An unparsed JSON body with a wallet's outputs, which counts against the client's memory limit until dropped. An empty
-/// body counts as an empty object.
+/// An unparsed JSON body with a wallet's outputs. It counts against the client's memory limit until it is dropped. An
+/// empty body counts as an empty object.
 pub struct WalletBody<T> {
     bytes: Vec<u8>,
     _held: Option<Permit>,
@@ -134,7 +134,7 @@ impl<T: DeserializeOwned + Schema, const MAX: usize> Argument for Json<T, MAX> {
     }
 }
 
-/// A body of at most `MAX` bytes, which the handler parses. `T` is its schema in the OpenAPI document.
+/// A body of at most `MAX` bytes, not yet parsed. `T` is its schema in the OpenAPI document.
 pub struct Bytes<T, const MAX: usize>(pub Vec<u8>, pub PhantomData<T>);
 
 impl<T: Schema, const MAX: usize> Argument for Bytes<T, MAX> {
@@ -150,7 +150,7 @@ impl<T: Schema, const MAX: usize> Argument for Bytes<T, MAX> {
     }
 }
 
-/// Whether the request's body has this media type.
+/// Returns whether the request's body has this media type.
 pub fn has_type(app: &App, expected: &str) -> Result<bool, ApiError> {
     let sent = app.request.headers().get("content-type")?.unwrap_or_default();
     Ok(sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(expected))
@@ -160,7 +160,7 @@ pub fn has_type(app: &App, expected: &str) -> Result<bool, ApiError> {
 const MAX_FORM: usize = 16 << 10;
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A form of OAuth, which the handler parses. `T` is its schema in the OpenAPI document.
+/// An OAuth form, not yet parsed. `T` is its schema in the OpenAPI document.
 pub struct Form<T>(pub String, pub PhantomData<T>);
 
 impl<T: Schema> Argument for Form<T> {
@@ -225,7 +225,7 @@ impl<'de> Deserializer<'de> for Field {
 
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
         match self.value {
-            // No rule allows the maximum, so it stands for all numbers beyond the type.
+            // Numbers beyond the type become its maximum, which no rule allows.
             Value::Number(number) if number.is_u64() || number.is_i64() => {
                 visitor.visit_u32(number.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX))
             }

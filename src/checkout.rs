@@ -22,8 +22,8 @@ use crate::{
     paywall::{self, ChainClock},
 };
 
-/// Times to wait in ms before each poll for a block: about 45 s in total, in which preprod makes two blocks. A request
-/// that waits alone makes a provider call per poll, so five polls are enough for the 20 s until the next block.
+/// Times to wait in ms before each poll for a block: about 45 s in total, in which preprod makes two blocks. There are
+/// few polls, because each may call the provider.
 const SCHEDULE: [Millis; 9] = [500, 2_000, 4_500, 6_000, 7_000, 7_000, 7_000, 7_000, 3_500];
 /// Part of a request's time in ms that is reserved for the provider calls of its polls and for the answer.
 const POLLING_MS: Millis = 5_000;
@@ -58,7 +58,7 @@ fn schedule(max_ms: Millis, calls: u32) -> &'static [Millis] {
     SCHEDULE.get(..ends.take_while(|end| *end <= max_ms).count().min(polls)).unwrap_or(&SCHEDULE)
 }
 
-/// Runs a use case of the checkout with the ports of this request's client or account.
+/// Calls `run` with a checkout that uses the database, the chain provider and the settings of this request.
 pub async fn with<T>(
     app: &App,
     clock: ChainClock,

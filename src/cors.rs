@@ -6,7 +6,7 @@ use crate::error::ApiError;
 
 /// Response headers that scripts of other origins may read.
 const EXPOSED: &str = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-Service-Purchase, ETag, Link, Retry-After, WWW-Authenticate, Mcp-Session-Id, X-Request-Id";
-/// Request headers that scripts of other origins may send if their preflight request does not name any.
+/// Request headers to allow if a preflight request names none.
 const ALLOWED: &str = "Authorization, Content-Type, Accept, If-None-Match, PAYMENT-SIGNATURE, X-Service-Proof, SIGN-IN-WITH-X, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id";
 /// Maximum length in bytes of the list of request headers in a preflight request.
 const MAX_ASKED: usize = 2_048;
@@ -16,8 +16,8 @@ pub fn allow(response: Response) -> Response {
     response.with_header("access-control-allow-origin", "*").with_header("access-control-expose-headers", EXPOSED)
 }
 
-/// Answers a preflight request. Every requested header is allowed: without cookies none of them grants access, and
-/// client libraries add their own (`Idempotency-Key`, `Last-Event-ID`, tracing).
+/// Answers a preflight request. Every requested header is allowed, because client libraries add headers of their own
+/// (`Idempotency-Key`, `Last-Event-ID`, tracing). This is safe, because the API uses no cookies.
 pub fn preflight(methods: &str, request: &Request) -> Result<Response, ApiError> {
     let asked = request.headers().get("access-control-request-headers")?;
     let is_list = |text: &String| {

@@ -48,7 +48,7 @@ pub enum Resolved<'a> {
     Unknown,
 }
 
-/// Finds the route of a method, in upper case, and a path.
+/// Finds the route of a method (in upper case) and a path.
 pub fn resolve<'a>(method: &str, path: &'a str) -> Resolved<'a> {
     match find(method, path) {
         Ok((route, parameter)) => Resolved::Route(route, parameter),

@@ -48,7 +48,7 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
 }
 
 async fn answer(app: App) -> Response {
-    // The name is used because the runtime's enum turns unknown methods into GET.
+    // The method is passed by name, because the `worker` crate's enum turns unknown methods into GET.
     let request = app.request.clone();
     let method = request.method();
     let resolved = dispatch::resolve(method, request.path());

@@ -39,15 +39,15 @@ struct Rate {
 
 /// Rate limit per client or account for requests with a session, and for reads of the database.
 const READ: Rate = Rate { binding: "READ", most: 3_000, period_s: 60 };
-/// Rate limit per client for offering listings, sending verdicts, and drafting transactions, and per account for changing
-/// its name.
+/// Rate limit per client for offering listings, sending verdicts, and drafting transactions, and per account for
+/// changing its name or webhook.
 const WRITE: Rate = Rate { binding: "WRITE", most: 300, period_s: 60 };
 /// Rate limit per client for requesting and answering sign-in challenges, and for the steps of OAuth.
 const AUTH: Rate = Rate { binding: "AUTH", most: 600, period_s: 60 };
-/// Rate limit for payments and proofs per client, and for purchases and withdrawals per account.
+/// Rate limit for payments and proofs per client, and for purchases, withdrawals and actions on purchases per account.
 const PAYMENT: Rate = Rate { binding: "PAYMENT", most: 1_200, period_s: 60 };
-/// Rate limit for all clients together on provider calls before a payment is claimed. The provider allows ten per
-/// second.
+/// Rate limit on provider calls of all clients together, except calls after a transaction was submitted. The provider
+/// allows ten per second.
 const PROVIDER: Rate = Rate { binding: "PROVIDER", most: 100, period_s: PROVIDER_SECONDS };
 /// Rate limit for messages and tool calls per agent, and for tool calls without sign-in per client.
 const AGENT: Rate = Rate { binding: "AGENT", most: 600, period_s: 60 };
@@ -99,7 +99,7 @@ async fn is_left(env: &Env, rate: Rate, key: fmt::Arguments<'_>) -> Result<bool,
     Ok(env.rate_limiter(rate.binding).map_err(unbound)?.limit(key.to_string()).await?.success)
 }
 
-/// Maximum number of listings in an answer that counts as short.
+/// Maximum number of listings in an answer for which [`Weight::SHORT`] is reserved.
 const WIDE: u32 = 50;
 
 /// Number of bytes of memory that an answer takes while it is built.
@@ -119,7 +119,7 @@ impl Weight {
         if most > WIDE { Self::LONG } else { Self::SHORT }
     }
 
-    /// Reserves this memory for the client, after waiting for at most ten seconds until enough is free.
+    /// Reserves this memory for the client. Waits for at most ten seconds until enough is free.
     pub async fn hold(self, request: &Request) -> Result<Permit, ApiError> {
         let text = format_args!("too many large answers at once: try again in {RETRY_MEMORY_SECONDS} seconds");
         let crowded = ErrorAnswer::too_many(RETRY_MEMORY_SECONDS, Error::new(ErrorCode::Busy, text));
@@ -146,7 +146,7 @@ pub fn of_account(account: &Account) -> String {
     }
 }
 
-/// Waits for a client's turn to call the chain's provider, within the daily quota `plan`, and counts the call.
+/// Waits for a client's turn to call the chain's provider, and counts the call. `plan` is the provider's daily quota.
 pub async fn admit((env, client, plan): (Env, String, u64)) -> Result<(), ChainError> {
     let database = D1::new(&env, "DB", Usage::default());
     let left = queue::wait_turn(&client, &database, plan).await

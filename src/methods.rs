@@ -86,7 +86,7 @@ impl Methods {
         std::iter::once((DeliveryMode::Instant, &self.instant as _)).chain(protected).collect()
     }
 
-    /// Returns the delivery mode that a payment names, or `None` if this service does not have it.
+    /// Returns the delivery mode that a payment names, or `None` if this service does not offer that mode.
     pub fn mode_of(&self, presented: &Presented<'_>) -> Option<DeliveryMode> {
         let accepted = presented.accepted().ok()?;
         let known = self.options().into_iter().find(|(_, method)| method.name() == accepted.extra.method());

@@ -46,8 +46,7 @@ pub struct Priced {
 }
 
 impl Priced {
-    /// Returns the payment methods for a new offer. While the newest known block is too old, protected payment is not
-    /// among them.
+    /// Returns the payment methods for a new offer, without protected payment while the newest known block is too old.
     pub fn options<'a>(&self, methods: &'a Methods) -> Vec<PaymentOption<'a>> {
         let mut options = methods.options_for(&self.terms);
         options.retain(|(mode, _)| *mode != DeliveryMode::Protected || !self.clock.is_behind);
@@ -55,9 +54,9 @@ impl Priced {
     }
 }
 
-/// Returns a listing's terms with the time for escrow deadlines, or `None` if there is no such listing. The terms are
-/// cached for up to a second, and may come from a replica of the database that is behind. A payment for a listing that
-/// was taken off sale meanwhile is rejected when the payment is claimed.
+/// Returns a listing's terms with the time for escrow deadlines, or `None` if there is no such listing. The terms may
+/// be some seconds old, because they are cached and a replica of the database may lag. If the listing was taken off
+/// sale meanwhile, a payment for it is still rejected.
 pub async fn priced(app: &App, id: &ListingId) -> Result<Option<Priced>, ApiError> {
     app.line.note("listing", id.as_str());
     let lead = app.settings()?.lead;
@@ -109,11 +108,11 @@ pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
     extensions
 }
 
-/// Returns the digest of an incoming request (method, path and query under our own origin). Payments may contain this
-/// digest to be valid for this request only.
+/// Returns the digest of an incoming request: method, path and query under our own origin. A payment that contains this
+/// digest is valid in this request only.
 ///
-/// `None` if no origin is configured, or if the request has a body or a URL beyond ASCII. A payment that contains a
-/// digest is then rejected.
+/// Returns `None` if no origin is configured, if the request has a body, or if its URL contains non-ASCII characters.
+/// In these cases, a payment that contains a digest is rejected.
 pub fn request_digest(app: &App) -> Option<RequestDigest> {
     let origin = app.origin().ok()?;
     let query = app.request.query().map(|query| format!("?{query}")).unwrap_or_default();
@@ -122,8 +121,8 @@ pub fn request_digest(app: &App) -> Option<RequestDigest> {
     RequestDigest::of(&described).ok().filter(|_| !app.request.has_body())
 }
 
-/// Returns the digest of the HTTP request that unlocks a listing. Payments that are not sent in such a request contain
-/// it: drafts for wallets, and payments in MCP tool calls. `None` if no origin is configured.
+/// Returns the digest of the HTTP request that unlocks a listing. A payment that is prepared outside of such a request
+/// contains this digest: a draft for a wallet, or a payment in an MCP tool call. `None` if no origin is configured.
 pub fn unlock_digest(app: &App, listing: &ListingId) -> Option<RequestDigest> {
     let url = resource_url(&app.origin().ok()?, listing);
     RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] }).ok()

@@ -23,7 +23,7 @@ use crate::{
 pub enum Seller {
     /// The owner of the session's account.
     Owner(Address),
-    /// The signer of a recent proof. Its signature is verified later, when the offer's digest is known.
+    /// The signer of a recent proof. The signature is verified later, when the digest of the offer is known.
     Signer(Proof),
 }
 
@@ -36,8 +36,8 @@ impl Seller {
         }
     }
 
-    /// Returns the seller's address after verifying the signer's signature of `digest`, with the time of the signature;
-    /// no time for a session, which needs no signature.
+    /// Verifies that the seller signed `digest`, unless the seller has a session. Returns the seller's address and the
+    /// time of the signature; `None` as the time for a session.
     pub async fn verified(
         self,
         digest: impl FnOnce(&Proof) -> ContentHash,
@@ -52,8 +52,8 @@ impl Seller {
         }
     }
 
-    /// Verifies the signer's signature of this offer. Returns the signed digest, or `None` for an offer in a session,
-    /// which needs no signature.
+    /// Verifies that the seller signed this offer, and returns the signed digest. Returns `None` if the seller has a
+    /// session, because then no signature is needed.
     pub async fn check(&self, offer: &NewListing, now_ms: u64) -> Result<Option<String>, ProofError> {
         let Self::Signer(proof) = self else { return Ok(None) };
         if proof.address != offer.seller {

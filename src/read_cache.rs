@@ -1,5 +1,5 @@
-//! Caches the shop's state for at most a second, and answers for as long as that state is unchanged, in an isolate's
-//! memory.
+//! Caches answers in an isolate's memory for as long as the shop's state is unchanged. The state itself is cached for
+//! at most a second.
 //!
 //! ```text
 //! read less than a second ago, nothing written here since ──> cached      no statement
@@ -7,8 +7,7 @@
 //! ```
 //!
 //! Changes by this isolate are seen at once. Changes by other isolates are seen once the cached state is older than a
-//! second and the replica of the database that is read has received them. Everything that moves money reads the primary
-//! database instead.
+//! second and the database replica has received them. Everything that moves money reads the primary database instead.
 
 use std::{
     cell::{Cell, RefCell},
@@ -86,7 +85,7 @@ impl<T: Clone> Answers<T> {
     }
 
     /// Caches a value under the key `name`, with its length in characters. Values with long keys are not cached,
-    /// because requests with such keys do not repeat.
+    /// because requests with such keys seldom repeat.
     pub fn keep(&mut self, name: &str, chars: usize, it: &T) {
         if chars > MAX_ONE || name.len() > MAX_NAME {
             return;
@@ -136,7 +135,7 @@ impl VersionedDatabase {
 
 impl ReadDatabase for VersionedDatabase {
     async fn read_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
-        // Before the batch, so that concurrent writes invalidate it.
+        // Read before the batch, so that concurrent writes make the cached state stale.
         let writes = d1::writes();
         let query = state::read();
         let mut with_state = statements.to_vec();
@@ -159,11 +158,11 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
     database.state()
 }
 
-/// Returns an answer from the cache if the catalogue has not changed, or else calls `read` for it. `None`, for an
-/// object that does not exist, is not cached.
+/// Returns an answer from the cache if the catalogue has not changed, or else calls `read` and caches its result.
+/// Returns `None` if the object does not exist; this is not cached.
 ///
-/// Reads of the database are counted against the client's `limit`. `weight` is the memory to reserve for a list; `None`
-/// for a single object.
+/// Reads of the database count against the client's `limit`. `weight` is the memory to reserve for a list; `None` for a
+/// single object.
 pub async fn answer<R>(
     app: &App,
     OnMiss(limit): OnMiss,
@@ -190,7 +189,7 @@ where
         Some(weight) => Some(weight.hold(&app.request).await?),
         None => None,
     };
-    // A concurrent request may have cached it while this one waited.
+    // A concurrent request may have cached the answer while this one waited.
     if permit.is_some()
         && let Some(kept) = ANSWERS.with_borrow(|answers| answers.get(name))
         && current(&kept, fresh_state(app.now_ms))
@@ -199,7 +198,7 @@ where
     }
     let database = Rc::new(VersionedDatabase::new(app));
     let Some(page) = read(database.clone()).await? else { return Ok(None) };
-    // Some answers need no statement.
+    // Some answers need no query, so the state was not read with them.
     let state = match database.last.get() {
         Some(state) => state,
         None => state(app).await?,
@@ -236,8 +235,8 @@ fn keep(name: &str, version: i64, Page { json, next, some_words }: Page) -> Cach
     page
 }
 
-/// Returns a listing's terms and the shop's state. Terms that are not cached count against the client's limit. On a
-/// local ledger, the cache is not used for protected listings, because tests move the time.
+/// Returns a listing's terms and the shop's state. Reading terms that are not cached counts against the client's rate
+/// limit. On a local ledger, the terms of protected listings are always read again, because tests move the time.
 pub async fn terms(
     app: &App,
     lead: ClockLead,

@@ -96,7 +96,8 @@ pub const ROUTES: &[Route] = &[route! {
         .answers::<Document>(200, "The DID document.")
 }];
 
-/// Returns the public keys of receipts, including earlier ones.
+/// Serves the DID document with the public keys that verify receipts. It contains former keys too, because old receipts
+/// must remain verifiable.
 async fn did_document(app: &App) -> Result<Response, ApiError> {
     let did = identity(&app.origin()?)?;
     let keys = app.keys()?.receipt_keys();

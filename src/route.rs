@@ -12,7 +12,9 @@
 //! }
 //! ```
 //!
-//! `docs` describes the answers for OpenAPI; `page` declares a page beside the endpoint; `only page` says that the endpoint is one. Security, body, path parameter, and the errors 401, 413 and 429 are derived.
+//! `docs` describes the answers for OpenAPI. `page` declares a page in addition to the endpoint, and `only page` says
+//! that the endpoint itself returns a page. Security, body, path parameter, and the errors 401, 413 and 429 are derived
+//! from the limit and the arguments.
 
 use std::pin::Pin;
 
@@ -48,7 +50,7 @@ pub struct Asked<'a> {
 pub trait Argument: Sized {
     /// The kind of rate limit that the argument needs. A route with another kind of limit does not compile.
     const NEEDS: Needs = Needs::Nothing;
-    /// Limits of the request body from which the argument is parsed; `None` if it does not read the body.
+    /// Limit on the request body; `None` if the argument does not read the body.
     const BODY: Option<Body> = None;
 
     async fn of(asked: Asked<'_>) -> Result<Self, ApiError>;
@@ -91,8 +93,8 @@ pub enum Needs {
 /// Rate limit that counts the requests to a route before they are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Requests are not counted, because answering or refusing them costs no more than answering for an unknown path. A
-    /// test lists the routes without a limit.
+    /// Requests are not counted, because answering them costs no more than a 404 for an unknown path. A test lists the
+    /// routes without a limit.
     Free,
     /// Every request counts against this rate limit of its client.
     Client(Counted),
@@ -102,10 +104,11 @@ pub enum Limit {
     /// Every request counts against its client's rate limit for requests with a session, before the session is looked
     /// up.
     Session,
-    /// Every request counts as for [`Limit::Session`], and then against this rate limit of the session's account.
+    /// Every request counts against two limits: its client's rate limit for requests with a session, and, once the
+    /// session is known to be valid, this rate limit of the session's account.
     Account(Counted),
-    /// Every request counts against this rate limit of the agent whose token it carries, and against its client's rate
-    /// limit for requests with a session.
+    /// Every request counts against two limits: this rate limit of the agent whose token it carries, and its client's
+    /// rate limit for requests with a session.
     Agent(Counted),
     /// A request with a payment or a proof in its headers counts against its client's rate limit for payments or
     /// proofs. Other requests count only if the listing's terms are not cached.
@@ -190,8 +193,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates an endpoint. Panics during compilation if an argument of the handler requires another kind of rate limit
-    /// than the declared one.
+    /// Creates an endpoint. Compilation fails if an argument of the handler requires another kind of rate limit than
+    /// the declared one.
     pub const fn new(
         limit: Limit,
         arguments: &[(Needs, Option<Body>)],

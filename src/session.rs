@@ -19,8 +19,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Returns the request's session, or `None` if the request has no token, for routes that accept other proofs too.
-    /// An invalid token is an error.
+    /// Returns the request's session, for routes that accept other proofs too. Returns `None` if the request has no
+    /// token, and an error if the token is invalid.
     pub async fn shown(app: &App) -> Result<Option<Self>, ApiError> {
         let Some(token) = shown_token(app)? else { return Ok(None) };
         let account = account::of_session(&app.database(), &token, app.now_ms).await?.ok_or_else(not_signed_in)?;
@@ -29,7 +29,8 @@ impl Session {
     }
 }
 
-/// The request's session, counted against the account's limit. `None` if the request has no token.
+/// The request's session, or `None` if the request has no token. A request with a session counts against the limit of
+/// the session's account.
 impl Argument for Option<Session> {
     const NEEDS: Needs = Needs::Session;
 

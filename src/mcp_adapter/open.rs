@@ -38,7 +38,7 @@ impl OpenShop for App {
                 let accepts = paywall.accepts(pending).await.map_err(told)?;
                 let secret = paywall::secret().map_err(told)?;
                 let settlement = why.settlement().map(|settlement| json!(settlement));
-                // Next to a settlement the error code, as in x402; otherwise the message, for the model.
+                // With a settlement, x402 expects the error code here. Otherwise the message helps the model.
                 let error = if settlement.is_some() { why.code().to_owned() } else { why.to_string() };
                 let required = paywall.required(open::RESOURCE_URL.to_owned(), extensions(), accepts, &error, &secret);
                 Ok(Unlocked::PaymentRequired { required: json!(required), settlement })

@@ -182,7 +182,7 @@ impl<'a> Operation<'a> {
         self.query(name, text, schema)
     }
 
-    /// Adds the query parameter of a list's page.
+    /// Adds the query parameter `cursor`, which selects a page of a list.
     pub fn cursor(self) -> Self {
         self.query(
             "cursor",

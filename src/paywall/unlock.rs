@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A payment that is not included in time is `settlement_pending`. Repeating the request waits for the same
-//! transaction; no new terms are offered, which would invite a second payment.
+//! transaction; no new terms are offered, because they would invite a second payment.
 
 use std::rc::Rc;
 
@@ -68,8 +68,8 @@ impl<'a> Paywall<'a> {
         &self.priced.terms
     }
 
-    /// Sells the listing, or delivers an earlier purchase again. `digest` identifies the request, for a payment that is
-    /// valid for this request only.
+    /// Sells the listing, or delivers an earlier purchase again. `digest` returns the digest of the request, because a
+    /// payment may be bound to one request.
     pub async fn unlock(
         &self,
         shown: Presentation,
@@ -89,7 +89,7 @@ impl<'a> Paywall<'a> {
             (None, Some(buyer)) => self.redeliver(buyer).await,
             (None, None) if self.is_paused() => Ok(self.payment_required(Unavailable::ChainBehind, None)),
             (None, None) => match self.app.chain()?.refused() {
-                // A payment could be neither verified nor submitted.
+                // No terms are offered, because a payment could be neither verified nor submitted.
                 Some(refused) => Err(Fault::from(refused).into()),
                 None => Ok(self.payment_required(PayError::Unpaid, None)),
             },
@@ -104,7 +104,7 @@ impl<'a> Paywall<'a> {
         Ok(proof.address)
     }
 
-    /// Verifies a challenge that this listing's 402 answer contained, and returns the address that signed it.
+    /// Verifies a signed challenge from this listing's 402 answer, and returns the address that signed it.
     async fn signed_in(&self, header: &str) -> Result<Result<Address, ProofError>, ApiError> {
         let signed_in = async |resource: Resource<'_>| resource.check(&WebCrypto, header, self.app.now_ms).await;
         Ok(self.with_resource(signed_in).await?.map_err(ProofError::from))
@@ -118,8 +118,8 @@ impl<'a> Paywall<'a> {
         Ok(offered.unwrap_or_default())
     }
 
-    /// Calls `run` with this listing as the resource that a client signs in to. The resource's origin is the configured
-    /// one, because a request can claim any other.
+    /// Calls `run` with this listing as the resource that a client signs in to. The resource's origin is the
+    /// configured one, because a request could claim any origin.
     async fn with_resource<T>(&self, run: impl AsyncFnOnce(Resource<'_>) -> T) -> Result<T, ApiError> {
         let (origin, keys) = (self.app.origin()?, self.app.keys()?);
         let short = || Fault::Inconsistent("the secret for nonces is too short".into());
@@ -128,12 +128,13 @@ impl<'a> Paywall<'a> {
         Ok(run(Resource { origin: &origin, uri: &uri, network: Network::Preprod, key: &key }).await)
     }
 
-    /// Whether sales of this listing with protection are paused.
+    /// Returns whether protected sales of this listing are paused.
     fn is_paused(&self) -> bool {
         self.priced.clock.is_behind && self.methods.quotes(&self.terms().modes)
     }
 
-    /// Answers that a payment is required, or that the listing is unknown if it is not for sale.
+    /// Returns [`Outcome::PaymentRequired`]. If the listing is off sale, returns [`Outcome::UnknownListing`] instead,
+    /// unless `why` reports on an earlier payment.
     fn payment_required(&self, why: impl Into<PayError>, pending: Option<PaymentRequirements>) -> Outcome {
         let why = why.into();
         if self.terms().hidden && !why.reports_earlier_payment() {
@@ -190,8 +191,8 @@ impl<'a> Paywall<'a> {
         })
     }
 
-    /// Returns the payment requirements of each payment method, with a new quote for the escrow, or only the
-    /// requirements of the pending payment.
+    /// Returns the requirements of the pending payment if there is one. Otherwise returns those of every payment
+    /// method, with a new quote for the escrow.
     pub async fn accepts(&self, pending: Option<PaymentRequirements>) -> Result<Vec<PaymentRequirements>, ApiError> {
         match pending {
             Some(entry) => Ok(vec![entry]),

@@ -73,7 +73,8 @@ async fn challenge(
     respond::private(&api_types::Challenge { owner, digest, nonce, expires_at })
 }
 
-/// Selects the owner's address among the addresses of a wallet, which wallets list in varying order.
+/// Returns the owner of a wallet: the one of its addresses that already has an account, or else `address`. All
+/// addresses are tried, because wallets list them in varying order.
 pub(super) async fn owner_among(app: &App, address: &str, others: &[String]) -> Result<Address, ApiError> {
     if others.len() > MAX_OTHERS {
         let rule = format_args!("at most {MAX_OTHERS} addresses");

@@ -54,7 +54,7 @@ fn typed(response: Response, kind: &str, max_age: &str) -> Response {
     response.with_header("content-type", kind).with_header("cache-control", max_age)
 }
 
-/// Allows public pages; excludes those that need a signature, a session or money.
+/// Serves `/robots.txt`, which allows the public pages and excludes those that need a signature, a session or money.
 async fn robots(app: &App) -> Result<Response, ApiError> {
     let origin = app.public_origin()?;
     let body = format!(
@@ -63,7 +63,7 @@ async fn robots(app: &App) -> Result<Response, ApiError> {
     Ok(Response::text(body).with_header("cache-control", "public, max-age=3600"))
 }
 
-/// Lists the newest listings.
+/// Serves the sitemap: the pages in [`PATHS`] and the newest listings.
 async fn sitemap(app: &App, limit: OnMiss) -> Result<Response, ApiError> {
     let origin = app.public_origin()?;
     let read = async |database: Rc<VersionedDatabase>| {

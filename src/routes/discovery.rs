@@ -143,7 +143,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Returns the selection of listings, or `None` if no listing can match.
+    /// Returns the filter that selects the listings by their payment address, or `None` if no listing can match.
     fn paid(&self, methods: &Methods) -> Option<PaymentFilter> {
         let escrow = methods.deployment().map(|deployment| deployment.address().to_string());
         match &self.pay_to {

@@ -96,7 +96,7 @@ async fn payment(app: &App, id: ListingId, body: WalletBody<NewPaymentDraft>) ->
     let chain = app.chain()?;
     let parameters = chain.protocol_parameters().await?;
     let digest = paywall::unlock_digest(app, &terms.id);
-    // Last, so that a request that waits for the provider holds only the body in memory.
+    // Parsed last, so that a request that waits for the provider holds only the body in memory.
     let NewPaymentDraft { check_inputs, mode, change_address, utxos, collateral, addresses, commitment } =
         body.says()?;
     let wallet = wallet(&change_address, &utxos, collateral.as_deref(), addresses.as_deref())?;
@@ -134,7 +134,7 @@ async fn payment(app: &App, id: ListingId, body: WalletBody<NewPaymentDraft>) ->
     respond::private(&api_types::PaymentDraft { transaction, tx_hash, signers, payment, summary, words })
 }
 
-/// 400: an output of the wallet does not exist on this network. The wallet is on another network, or lags behind.
+/// 400: an output of the wallet does not exist on this network. The wallet is on another network, or has not synchronized.
 fn not_there(app: &App, output: &TxRef) -> ErrorAnswer {
     let why = if app.is_on_local_ledger() {
         "is not on this shop's local ledger: your wallet's coins are on preprod and cannot pay here; choose the Surety \

@@ -33,7 +33,6 @@ use crate::{
 /// Times to wait in ms before each poll for a block: about 40 s in total, in which preprod makes two blocks.
 const SCHEDULE: [u64; 5] = [2_000, 6_000, 8_000, 10_000, 14_000];
 
-/// Seconds of a day.
 const DAY_S: u32 = 24 * 60 * 60;
 
 pub const ROUTES: &[Route] = &[
@@ -116,8 +115,8 @@ async fn run<T: Serialize, E: Into<PortError>>(
     Ok(answer::private_json(serde_json::to_string(&told).map_err(Fault::in_making("an answer"))?))
 }
 
-/// Counts the call against its key, if keys are required. Returns the name under which the caller's provider calls are
-/// queued.
+/// Counts the request against the caller's key, if keys are required. Returns the name under which the caller's
+/// provider calls are queued.
 async fn caller(app: &App) -> Result<String, ApiError> {
     if app.settings()?.facilitator != FacilitatorAccess::Keys {
         return Ok(limits::client(&app.request)?);

@@ -48,7 +48,7 @@ async fn renew(app: &App, Session { account, .. }: Session) -> Result<Response, 
     app.ample_room().await?;
     let token = Token::new(edge::random()?);
     app.database().execute(feed::renew(&account.owner, &token, app.now_ms)).await?;
-    // In the query, which neither this service nor the platform logs.
+    // The token is in the query, because neither this service nor the platform logs queries.
     respond::private(&FeedAddress { url: format!("{}/me/feed.xml?token={}", app.public_origin()?, token.reveal()) })
 }
 

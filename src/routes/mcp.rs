@@ -71,8 +71,8 @@ fn described(operation: Operation<'_>) -> Operation<'_> {
 
 type Message = Bytes<api_types::mcp::RpcMessage, MAX_MESSAGE_BYTES>;
 
-/// Proof that no other site's web page sent the request, according to its `Origin` header. This protects against DNS
-/// rebinding.
+/// Proof that the request does not come from another site's web page, according to its `Origin` header. This protects
+/// against DNS rebinding.
 struct OwnPage;
 
 impl Argument for OwnPage {
@@ -99,7 +99,7 @@ impl Argument for Agent {
         let (authority, database) = (app.authority()?, app.database());
         let server = oauth::server(app, &authority, &database);
         let bearer = Bearer::of(&app.request)?;
-        // First, by the grant that the token names: an agent above its own limit must not use up its network's.
+        // The agent's own limit comes first, so that an agent that exceeds it does not use up its network's limit.
         if let Bearer::Token(token) = &bearer
             && let Limit::Agent(counted) = limit
             && let Some(grant) = server.grant_named_by(token)
@@ -159,7 +159,7 @@ async fn respond(app: &App, caller: Option<Caller>, Bytes(body, _): Message) -> 
     }
     let accept = header("accept")?;
     let progress = message.alone().and_then(|message| ProgressToken::of(message, &headers, accept.as_deref()));
-    // While the call runs, the message is kept, but not its body, and a stream's response.
+    // While the call runs, memory is needed for the parsed message and a stream's response, but not for the body.
     let overhead = if progress.is_some() { http::REQUEST_OVERHEAD } else { 0 };
     let bytes = json::weight(&body).saturating_add(overhead);
     let held = http::hold(&app.request, bytes)?;

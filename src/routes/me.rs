@@ -1,5 +1,5 @@
-//! The owner's account: `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `PUT /me/agent-pause`, `PUT /me/seller-name`,
-//! `GET /me/purchases/{id}/content`, `POST /me/purchases/{id}/actions`, `POST /me/wallet/withdraw`.
+//! The owner's account: `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `PUT /me/agent-pause`,
+//! `PUT /me/seller-name`, `GET /me/purchases/{id}/content`, `POST /me/purchases/{id}/actions`, `POST /me/wallet/withdraw`.
 
 use api_types::{
     AgentPause, Buy, LimitsSet, Me, NewBuyerAction, NewLimits, NewSellerName, SellerNameSet, SubmittedAction,
@@ -115,7 +115,7 @@ pub async fn read(
     if needs_balance {
         balance = Ok(balance?);
     }
-    // Last: it may be the longest of all answers.
+    // Memory is reserved last, because this may be the longest of all answers.
     let permit = Weight::LONG.hold(&app.request).await?;
     let shown = balance.as_ref().copied().unwrap_or_default();
     let me = account::view(&app.database(), &token, shown, app.now_ms).await?.ok_or_else(not_signed_in)?;

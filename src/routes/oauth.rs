@@ -287,7 +287,7 @@ fn unknown_agent() -> Error {
 
 /// Lists the agents that an owner has approved.
 async fn agents(app: &App, Unchecked(session): Unchecked) -> Result<Response, ApiError> {
-    // Two hundred of two kilobytes each.
+    // Up to two hundred agents of two kilobytes each.
     let _permit = Weight::LONG.hold(&app.request).await?;
     let list = grant::list(&app.database(), &session, app.now_ms).await?.ok_or_else(not_signed_in)?;
     Ok(answer::private_json(json!(list).to_string()))

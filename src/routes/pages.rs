@@ -166,8 +166,8 @@ async fn picture(app: &App, id: ListingId) -> Result<Response, ApiError> {
     Ok(Response::bytes("image/png", &png).with_header("cache-control", "public, max-age=86400"))
 }
 
-/// Serves the test wallet's script to loopback requests of a shop on a local ledger. The platform serves all other static
-/// files by itself.
+/// Serves the test wallet's script to loopback requests of a shop on a local ledger. The platform serves all other
+/// static files by itself.
 async fn test_wallet(app: &App, _: String) -> Result<Response, ApiError> {
     app.test_ledger().ok_or_else(no_such_path)?;
     let file = app.static_file(MAX_TEST_WALLET).await?.ok_or_else(no_such_path)?;
@@ -291,7 +291,7 @@ pub async fn account(app: &App, session: Option<Session>) -> Result<Response, Ap
     let token = session.token.clone();
     let (me, balance, _permit) = me::read(app, session, false).await?;
     let agents = grant::list(&app.database(), &token, app.now_ms).await?;
-    // Shown without a balance too, so that owners can always remove agents.
+    // The page is shown without a balance too, so that owners can always remove agents.
     let balance = balance.ok();
     let bought: Vec<&str> = me.purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
     let more = (

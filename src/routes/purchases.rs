@@ -166,8 +166,8 @@ pub async fn acting<T, E: From<ApiError>>(
     run(&Actions { database: &database, chain: &chain, contents: &contents, deployment, now: app.now_ms, lead }).await
 }
 
-/// Records the next event of a purchase if a block already includes its transaction. If this fails, the stored state
-/// remains.
+/// Records the next event of a purchase if a block already includes its transaction, so that readers need not wait for
+/// the watcher. A failure is only logged.
 pub async fn catch_up(app: &App, id: &TxHash) {
     if !app.methods().is_ok_and(|methods| methods.deployment().is_some()) {
         return;

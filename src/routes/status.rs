@@ -49,7 +49,7 @@ async fn show(app: &App, Operator: Operator) -> Result<Response, ApiError> {
     let vitals = &stored.vitals;
     let mut wallets = vec![];
     for (name, address) in wallets_of(app)? {
-        // The watcher's tick raises an alarm if the provider fails.
+        // No error here: the watcher raises an alarm if the provider fails.
         let balance_lovelace = chain.balance_of(&address.to_string()).await.ok();
         wallets.push(WalletBalance { name: name.to_owned(), address, balance_lovelace });
     }

@@ -1,7 +1,7 @@
 //! `GET /listings/{id}/unlock`: the paywall.
 //!
-//! Directories probe it by HEAD, which only returns the terms, because an answer to HEAD cannot carry the content. They
-//! also probe it by POST, which is handled like GET.
+//! x402 directories probe a paywall by HEAD and POST. HEAD returns only the terms, because its answer cannot carry the
+//! content. POST is handled like GET.
 //!
 //! ```text
 //! Outcome::Delivered          200 with the content
@@ -54,7 +54,7 @@ pub const ROUTES: &[Route] = &[
 /// Describes the paywall's answers.
 #[cfg(test)]
 fn described(operation: Operation<'_>) -> Operation<'_> {
-    // In the format that x402 directories read (docs/agents.md). The price is the listing's.
+    // The format is the one that x402 directories read (docs/agents.md). The price is the listing's.
     let price = serde_json::json!({ "mode": "dynamic", "currency": "ADA", "min": "1" });
     let text = || serde_json::json!({ "type": "string" });
     operation

@@ -1,5 +1,5 @@
-//! `GET /me/webhook`, `PUT /me/webhook`, `DELETE /me/webhook`, `POST /me/webhook/test`: the address to which the watcher
-//! sends an account's events.
+//! `GET /me/webhook`, `PUT /me/webhook`, `DELETE /me/webhook`, `POST /me/webhook/test`: the address to which the
+//! watcher sends an account's events.
 
 use api_types::{Error, ErrorCode, NewWebhook, Webhook};
 use edge::{answer::ErrorAnswer, serve::Response};
@@ -77,7 +77,7 @@ async fn set(
     app.ample_room().await?;
     let keys = app.keys()?;
     let (version, salt) = (keys.current_version()?, Salt::new(edge::random()?));
-    // Before anything is stored: without the master secret no message could be signed.
+    // Checked before anything is stored, because without the master secret no message could be signed.
     let master = keys.master(version)?;
     let write = webhook::set(&account.owner, &url, &salt, version, app.now_ms);
     let (One(stored), webhook) = app.database().batch((write, webhook::read(&account.owner))).await?;
@@ -94,7 +94,7 @@ async fn remove(app: &App, Session { account, .. }: Session) -> Result<Response,
     Ok(Response::empty(204))
 }
 
-/// Asks for a test message.
+/// Requests a test message, which the watcher sends.
 async fn test(app: &App, Session { account, .. }: Session) -> Result<Response, ApiError> {
     let webhook = read(app, &account.owner).await?;
     if webhook.status == api_types::WebhookStatus::Off {

@@ -14,7 +14,7 @@ use crate::{
     settings::SettingError,
 };
 
-/// Default of `Retry-After` when a part of the service did not answer, in seconds.
+/// Default `Retry-After` of a 503 response, in seconds.
 const RETRY_AFTER: u64 = 5;
 
 /// Period of the rate limit on calls to the chain provider, in seconds.
@@ -196,7 +196,7 @@ impl Fault {
         move |error| Self::Inconsistent(format!("{what}: {error}"))
     }
 
-    /// Returns the response to the client, which does not reveal the reason. The reason goes to the request's log line.
+    /// Returns the response for the client. It does not reveal the cause, which goes to the request's log line.
     #[must_use]
     pub fn answer(&self) -> ErrorAnswer {
         let unavailable = |text: &str| ErrorAnswer::unavailable(Error::new(ErrorCode::Unavailable, text));

@@ -30,7 +30,7 @@ use crate::{
 
 /// Timeout of a read. Blockfrost usually answers in well under a second, and a hung provider must not hang a purchase.
 const READ_TIME: Duration = Duration::from_secs(5);
-/// Timeout of a submission, for which the provider waits for its node.
+/// Timeout of a submission. It is longer than that of a read, because the provider must wait for its node.
 const SUBMIT_TIME: Duration = Duration::from_secs(15);
 /// Path at the provider for evaluating a transaction that spends unconfirmed outputs.
 const EVALUATE_CHAINED: &str = "/utils/txs/evaluate/utxos";
@@ -39,39 +39,39 @@ const EVALUATION_TIME: Duration = Duration::from_secs(10);
 /// Maximum size in bytes of an answer that is not streamed. Such answers are transactions, and lists of at most 100
 /// short entries.
 const MAX_ANSWER: usize = 1 << 20;
-/// Maximum size of a streamed answer, in bytes. Anyone can make such an answer long: a transaction can reference 450
-/// outputs (36 bytes each in 16 kB) with 1,600 tokens (95 bytes of JSON each) and 11 kB of datum each.
+/// Maximum size of a streamed answer, in bytes. The outputs of one transaction can take this much JSON: a transaction
+/// can reference 450 outputs of other transactions, with 1,600 tokens (95 bytes each) and 11 kB of datum in each
+/// output.
 const MAX_STREAMED: usize = 96 << 20;
-/// Number of bytes of a streamed answer that count as one outgoing call of a request or of a watcher's run. Reading the
-/// largest answer takes one and a half seconds of CPU time, so a client that causes several of them must leave time for
-/// other requests.
+/// Number of bytes of a streamed answer that count as one outgoing call. Reading an answer of the maximum size takes
+/// one and a half seconds of CPU time, so a single request must not read several of them.
 const BYTES_PER_OUTSIDE_CALL: usize = 6 << 20;
-/// Maximum timeout of a streamed answer, long enough for an answer of the maximum size.
+/// Timeout of a streamed answer, long enough for an answer of the maximum size.
 const STREAM_TIME: Duration = Duration::from_secs(30);
-/// Timeout of a streamed answer in a request that has used up its time for long answers. An ordinary answer takes less.
+/// Timeout of a streamed answer once a request has used up its time for long answers. Ordinary answers arrive sooner.
 const SHORT_TIME: Duration = Duration::from_secs(1);
 /// Pauses before the retries of a read, so a read makes at most three attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(600)];
 /// Maximum `Retry-After` that this client waits for. If the provider asks for more, the call fails.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(2);
-/// Maximum age in ms of a cached newest block for waiting requests on a local ledger, which can make several blocks a
-/// second.
+/// Maximum age in ms at which waiting requests use a cached newest block on a local ledger. It is shorter than on a
+/// public network, because a local ledger can make several blocks a second.
 const LOCAL_RECENT_MS: u64 = 400;
 /// Interval at which a request checks the cache for the answer to another request's call.
 const ASKED_PAUSE: Duration = Duration::from_millis(50);
 /// Number of unspent outputs, or of a block's transactions, per page: Blockfrost's maximum.
 const PAGE: usize = 100;
-/// Maximum number of pages of unspent outputs that are read from either end of a wallet's list: 1,000 outputs in total.
-/// An attacker who fills these pages with outputs of the ledger's minimum value gives the wallet 900 ADA.
+/// Maximum number of pages that are read from each end of a wallet's list of unspent outputs: 1,000 outputs in total.
+/// Anyone can fill these pages by sending tiny outputs to the wallet, but at the ledger's minimum value that gives the
+/// wallet 900 ADA.
 const MAX_PAGES_AT_AN_END: usize = 5;
 /// Path at the provider for submitting transactions.
 const SUBMIT: &str = "/tx/submit";
 /// Maximum length in characters to which a rejection's reason is truncated.
 const MAX_REASON: usize = 2_000;
 
-/// Number of bytes of an answer that count as one more provider call against the client's limit, because clients
-/// influence the length of answers. Reading this many bytes takes some milliseconds. Ordinary answers are a tenth as
-/// long.
+/// Number of bytes of an answer that count as one more provider call against the client's limit, because a client can
+/// choose what makes an answer long. Ordinary answers are a tenth as long.
 const BYTES_PER_CALL: usize = 128 << 10;
 
 /// Party that determines the length of a provider's answer, and so could make it long on purpose.
@@ -79,7 +79,7 @@ const BYTES_PER_CALL: usize = 128 << 10;
 enum LengthSetBy {
     /// Determined by the author of a transaction, who pays a fee for the transaction's size.
     Author,
-    /// Determined by strangers who send outputs to a wallet, and so give away the lovelace in these outputs.
+    /// Determined by anyone who sends outputs to a wallet, at the price of the lovelace in these outputs.
     Sender,
 }
 
@@ -93,7 +93,7 @@ pub struct Blockfrost {
     usage: Usage,
     newest: Cell<Option<Tip>>,
     until_ms: u64,
-    /// Remaining time in ms for reading answers whose length strangers determine.
+    /// Remaining time in ms for reading answers whose length the author of a transaction determines.
     length_ms: Cell<u64>,
     lead: ClockLead,
     admit: Option<Box<dyn Fn() -> Admission>>,
@@ -102,7 +102,7 @@ pub struct Blockfrost {
 }
 
 thread_local! {
-    /// Cache of recent answers by provider, for the isolate's life.
+    /// Caches of recent answers, by provider. They live as long as the isolate.
     static CACHES: RefCell<BTreeMap<String, ProviderCache>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -147,11 +147,11 @@ impl Blockfrost {
         Ok(tip)
     }
 
-    /// Returns an answer of the provider that requests of this isolate share. `place` selects the answer's place in the
-    /// cache. If `is_current` does not accept the cached answer and its time, calls `ask`.
+    /// Returns the cached answer at `place` if `is_current` accepts it and its time, or else calls `ask` and caches the
+    /// answer for other requests of this isolate.
     ///
-    /// If another request of this isolate has asked the provider, this one polls the cache for that answer. The other
-    /// request's call cannot be awaited, because Workers tie a call to its request.
+    /// If another request is already calling `ask`, this one polls the cache until the answer is there. It cannot await
+    /// the other request's call, because Workers tie a call to its request.
     async fn shared<T: Clone>(
         &self,
         place: impl Fn(&mut ProviderCache) -> &mut Shared<T>,
@@ -194,15 +194,15 @@ impl Blockfrost {
     }
 
     /// Sets a deadline in POSIX milliseconds, so that a hung provider cannot hold a request for minutes. After the
-    /// deadline no new call is made. The answer to a submission is awaited even beyond it. Reading answers whose length
-    /// strangers determine may take half of the time until the deadline.
+    /// deadline no new call is made, but the answer to a submission is still awaited. Half of the time until the
+    /// deadline may be spent on reading answers whose length the author of a transaction determines.
     #[must_use]
     pub fn until(self, until_ms: u64) -> Self {
         let length_ms = Cell::new(until_ms.saturating_sub(crate::now_ms()).div_euclid(2));
         Self { until_ms, length_ms, ..self }
     }
 
-    /// Sets the maximum time in ms for reading answers whose length strangers determine.
+    /// Sets the maximum time in ms for reading answers whose length the author of a transaction determines.
     #[must_use]
     pub fn with_long_answer_time(self, length_ms: u64) -> Self {
         Self { length_ms: Cell::new(length_ms), ..self }
@@ -281,7 +281,7 @@ impl Blockfrost {
         Ok(Some(days.filter_map(|day| day.get("calls")).sum()))
     }
 
-    /// Streams a list into a collector. Strangers may determine the list's length. Returns `None` for a 404.
+    /// Streams a list into a collector. `length` tells who determines the length of the list. Returns `None` for a 404.
     async fn collect<C: Collect>(
         &self,
         path: &str,

@@ -10,7 +10,7 @@ use crate::{Usage, d1::D1, semaphore::Permit};
 /// Name of the bucket's binding.
 const BINDING: &str = "CONTENTS";
 
-/// Maximum memory for reading one listing's content, in bytes. One mebibyte of content exists three times: as JSON, as
+/// Memory in bytes to reserve for reading one listing's content, which exists three times while it is read: as JSON, as
 /// a JavaScript string and as a Rust string.
 const BYTES: usize = 5 << 20;
 

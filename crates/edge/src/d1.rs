@@ -108,7 +108,7 @@ impl Drop for Writing {
 // `usize`, which has 32 bits on wasm, so it fails for databases of 4 GiB and more.
 #[wasm_bindgen]
 extern "C" {
-    /// The runtime's `D1Database`, or a `D1DatabaseSession` of one.
+    /// A `D1Database` of the runtime, or a session on one (`D1DatabaseSession`).
     type Binding;
     #[wasm_bindgen(method, catch)]
     fn batch(this: &Binding, statements: Vec<JsValue>) -> Result<Promise, JsValue>;
@@ -177,7 +177,7 @@ impl D1 {
         }
         let written = session.filter(|_| Writing::is_among(statements));
         if let Some(bookmark) = written.and_then(|session| session.bookmark().ok().flatten()) {
-            // Bookmarks sort by time, and two batches may end in the other order.
+            // Two batches may end in either order. Bookmarks sort by time, so the maximum is the newest.
             BOOKMARK.with_borrow_mut(|newest| *newest = newest.take().max(Some(bookmark)));
         }
         Ok(rows)
@@ -220,7 +220,7 @@ impl Database for D1 {
     async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         self.usage.batch(statements.len());
         let writing = Writing::of(statements);
-        // Only a session tells the bookmark of what it wrote. Without one, D1 asks the primary.
+        // Only a session reports a bookmark of its writes. Without a session, D1 asks the primary.
         let session = writing.is_some().then_some(AT_PRIMARY);
         let ask = async || self.run_batch(statements, session).await.map_err(|error| error.to_string());
         in_time(writing.is_none(), ask, crate::sleep).await.map_err(DatabaseError)
@@ -258,8 +258,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs the attempts with one answer each, and returns the result and the number of attempts. Time passes
-    /// instantly.
+    /// Calls [`in_time`] with a database that gives these answers in turn, or never answers for `None`. Returns the
+    /// result and the number of attempts. Sleeping takes no time.
     fn asked(reads: bool, answers: &[Option<Result<u32, &str>>]) -> (Result<u32, String>, usize) {
         let tries = Cell::new(0_usize);
         let ask = async || {

@@ -21,10 +21,10 @@ use zeroize::Zeroizing;
 
 use crate::settings::{self, Lookup, SettingError};
 
-/// Version of the master secret whose setting is `WALLET_MASTER_SECRET`. The setting's name of a later version ends
-/// with the version.
+/// First version of the master secret. Its setting is `WALLET_MASTER_SECRET`; the settings of later versions have the
+/// version as a suffix, as in `WALLET_MASTER_SECRET_2`.
 const FIRST_VERSION: u32 = 1;
-/// Maximum version of the master secret. Each version is looked up once in an isolate's life.
+/// Maximum version of the master secret. It is low, because every isolate looks up the settings of all versions.
 const LAST_VERSION: u32 = 32;
 /// Setting that selects the version of the master secret for new wallets.
 const KEY_VERSION: &str = "WALLET_KEY_VERSION";
@@ -112,8 +112,8 @@ impl KeyStore {
     /// # Errors
     /// [`SettingError`] if the secret is not set or invalid.
     pub fn wallet(&self, version: u32, owner: &str) -> Result<SigningKey, SettingError> {
-        // The demo secret is only for the demo wallet: no other owner's key is derived from it, and the demo key from
-        // no other.
+        // The demo secret is only for the demo wallet: no other owner's key is derived from it, and the demo
+        // wallet's key is derived from no other secret.
         let version = if owner == DEMO_OWNER { DEMO_KEY_VERSION } else { version.max(FIRST_VERSION) };
         let unusable = SettingError { name: secret_name(version), problem: "is not a secret to derive keys from" };
         derive_wallet_key(self.master(version)?, version, owner).map_err(|_| unusable)

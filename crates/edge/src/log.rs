@@ -20,7 +20,8 @@ use worker::{console_error, console_log};
 
 use crate::usage::{Costs, Usage};
 
-/// Maximum length of a field in characters. The causes of an error may contain other services' answers.
+/// Maximum length of a field in characters. Longer values are truncated, because an error may quote the whole answer of
+/// another service.
 const MAX_NOTE: usize = 500;
 
 thread_local! {

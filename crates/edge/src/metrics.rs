@@ -1,7 +1,9 @@
-//! Metrics in a dataset of Workers Analytics Engine: one data point per payment and one per run of the watcher.
+//! Metrics in a dataset of Workers Analytics Engine: one data point per payment and one per run of the watcher
+//! (a *tick*).
 //!
-//! A data point consists of enumerated values and numbers, so it cannot contain anything that identifies a user. Without
-//! the binding, nothing is written. A failure to write is logged, and never fails a request or a tick.
+//! A data point consists of enumerated values and numbers, so it cannot contain anything that identifies a user.
+//! Without the binding, nothing is written. A failure to write is logged, and never fails a request or a run of the
+//! watcher.
 //!
 //! | column    | payment                                           | tick                                |
 //! |-----------|---------------------------------------------------|-------------------------------------|
@@ -45,7 +47,7 @@ pub enum DataPoint {
         calls: u32,
         /// Number of submitted actions.
         actions: usize,
-        /// Number of failures that the log line of the run notes.
+        /// Number of failures that are noted in the run's log line.
         failures: usize,
     },
 }
@@ -61,7 +63,8 @@ impl DataPoint {
         }
     }
 
-    /// Returns the values of the columns: `index1`, `blob1` and later ones, `double1` and later ones.
+    /// Returns the values of the columns in the table above: `index1`, the texts from `blob1` on, and the numbers from
+    /// `double1` on.
     fn columns(&self) -> (&'static str, Vec<String>, Vec<f64>) {
         match self {
             Self::Payment { mode, error, time, calls } => {
@@ -78,7 +81,7 @@ impl DataPoint {
     }
 }
 
-/// Returns an error code as it is in the API's answers.
+/// Returns the name of an error code as it appears in the API's responses.
 fn name(code: ErrorCode) -> String {
     serde_json::to_value(code).ok().and_then(|code| Some(code.as_str()?.to_owned())).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! A fair queue for the calls to the chain provider that are made before anything is paid.
+//! A fair queue for the calls to the chain provider that are made before a payment is submitted.
 //!
 //! An isolate makes a limited number of such calls in ten seconds, fewer once half of the provider's daily quota is
 //! used up. A single client may use all of them. If several clients wait, the one with the fewest recent calls goes
-//! first, and among equals the one whose last call is the longest ago. Payments that are already claimed do not queue.
+//! first, and among equals the one whose last call is the longest ago. Calls after the submission do not queue.
 
 use std::{
     cell::RefCell,
@@ -25,7 +25,7 @@ const CALLS: u64 = 90;
 const WINDOW_MS: Millis = 10_000;
 /// Time in ms for which the time of a client's last call is remembered.
 const KEPT_MS: Millis = 10 * 60_000;
-/// Interval at which a waiting call checks for its turn. All checks take thirty seconds in total.
+/// Interval at which a waiting call checks for its turn. A call waits for at most thirty seconds.
 const PAUSE: Duration = Duration::from_millis(50);
 const PAUSES: usize = 600;
 
@@ -40,10 +40,10 @@ struct Queue {
     waiting: Vec<String>,
     /// Time of each client's last call in POSIX ms, remembered for [`KEPT_MS`].
     last_calls: BTreeMap<String, Millis>,
-    /// Number of calls allowed in [`WINDOW_MS`], computed from the database's count of the day's calls; 0 before the
-    /// first answer of the database.
+    /// Number of calls allowed in [`WINDOW_MS`], computed from the number of calls that the database has counted today;
+    /// 0 until the database has answered once.
     allowed: u64,
-    /// Number of calls that are not yet added to the count in the database.
+    /// Number of calls that are not yet added to the database's count.
     unsaved: u64,
     saved_ms: Millis,
 }
@@ -60,8 +60,8 @@ impl Queue {
         }
     }
 
-    /// Returns the number of this isolate's calls that the database's daily count lacks, or `None` if that was returned
-    /// less than [`WINDOW_MS`] ago.
+    /// Returns the number of calls that are not yet added to the database's count, and resets it to 0. Returns `None`
+    /// unless [`WINDOW_MS`] have passed since the last reset.
     fn take_unsaved(&mut self, now_ms: Millis) -> Option<u64> {
         let is_due = now_ms.saturating_sub(self.saved_ms) >= WINDOW_MS;
         is_due.then(|| {

@@ -9,7 +9,7 @@ use std::{cell::RefCell, time::Duration};
 use cardano::slots::Millis;
 use market::network::{UNKNOWN, quota_prefix};
 
-/// Maximum number of bytes held at once by all clients. An isolate has 128 MB, which also contain the program and its
+/// Maximum number of bytes held at once by all clients. The rest of an isolate's 128 MB is for the program and its
 /// caches.
 pub const CAPACITY: usize = 48 << 20;
 /// Maximum size in bytes of a small request, which does not wait for memory that other clients hold.
@@ -19,10 +19,10 @@ const SMALL_SHARE: usize = 8 << 20;
 /// Time in ms after which a permit expires. It is longer than any request runs. Permits expire because the runtime does
 /// not report that it has cancelled a request.
 const COUNTS_MS: Millis = 150_000;
-/// Time in ms after which a permit of [`Permit::hold`] expires. It is longer than the database or an evaluation may
-/// take.
+/// Time in ms after which a permit of [`Permit::hold`] expires. It is longer than a database query or an evaluation of
+/// a script may take.
 const WAITED_MS: Millis = 35_000;
-/// Interval at which a waiting request checks for free memory. All checks take ten seconds in total.
+/// Interval at which a waiting request checks for free memory. A request waits for at most ten seconds.
 const PAUSE: Duration = Duration::from_millis(25);
 const PAUSES: usize = 400;
 

@@ -30,7 +30,7 @@ extern "C" {
     fn respond_value(status: u16, headers: &str, body: &JsValue) -> JsValue;
 }
 
-/// Response header with the request's id, which is different in each response.
+/// Response header with the request's unique id, which its log line contains too.
 pub const REQUEST_ID: &str = "x-request-id";
 
 /// A request, as received from entry.js.
@@ -122,7 +122,7 @@ impl Request {
 struct HeaderList(Vec<(&'static str, String)>);
 
 impl HeaderList {
-    /// Sets a header. Returns `false` if HTTP cannot carry the value.
+    /// Sets a header. Returns `false` if the value contains a character that headers cannot contain.
     fn set(&mut self, name: &'static str, value: String) -> bool {
         if !value.is_ascii() || value.contains(['\n', '\r', '\0']) {
             return false;
@@ -239,7 +239,8 @@ impl Response {
         Self { status, ..self }
     }
 
-    /// Sets a response header. A value that HTTP cannot carry is omitted, and the omission is logged.
+    /// Sets a response header. Omits the header if its value contains a character that headers cannot contain, and logs
+    /// that.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         if !self.headers.set(name, value.into()) {
@@ -284,14 +285,14 @@ impl Response {
 
 /// Polls a request's future once. Returns a `Response` if the future is ready, else a promise of one.
 ///
-/// Before the request waits, `waits` is called. It returns a guard to hold until the response is ready, or a response
-/// to send at once, in which case the future is dropped.
+/// If the future is not ready, `waits` decides whether the request may wait. `Ok` is a guard that is held until the
+/// response is ready; `Err` is a response to send instead, and the future is dropped.
 pub fn serve<H: 'static>(
     answer: impl Future<Output = Response> + 'static,
     waits: impl FnOnce() -> std::result::Result<H, Response>,
 ) -> JsValue {
     let mut answer: Pin<Box<dyn Future<Output = Response>>> = Box::pin(answer);
-    // A pending future is polled again, with a waker that wakes it, as soon as this returns.
+    // The waker may do nothing, because the promise polls a pending future again with a waker of its own.
     match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(response) => response.into_js(),
         Poll::Pending => match waits() {

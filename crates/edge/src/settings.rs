@@ -14,12 +14,12 @@ use zeroize::Zeroizing;
 
 /// Name of the variable with the escrow contract's deployment record.
 pub const ESCROW_DEPLOYMENT: &str = "ESCROW_DEPLOYMENT";
-/// Name of the variable with the x402 transfer method, by which protected payments are made.
+/// Name of the variable that selects the x402 transfer method for protected payments.
 pub const ESCROW_TRANSFER_METHOD: &str = "ESCROW_TRANSFER_METHOD";
 /// Text of [`SettingError::problem`] for a setting that is not set.
 pub const NOT_SET: &str = "is not set";
 
-/// A missing or invalid variable or secret. The error's text names it and says what to set.
+/// A missing or invalid variable or secret. The error's text names the setting and says what to set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name} {problem}")]
 pub struct SettingError {
@@ -28,7 +28,7 @@ pub struct SettingError {
     pub problem: &'static str,
 }
 
-/// Function that finds a variable or secret by name. Returns `None` if it is not set or empty.
+/// Function that returns the value of a variable or secret by its name, or `None` if it is empty or not set.
 pub type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// Returns a function that looks up this worker's settings.
@@ -36,11 +36,11 @@ pub fn of(env: &Env) -> impl Fn(&str) -> Option<String> {
     |name| env.var(name).ok().map(|value| value.to_string()).filter(|value| !value.is_empty())
 }
 
-/// An isolate's cache of a value that is made from settings; `None` until the value is made.
+/// An isolate's cache of a value that is computed from settings; `None` until it is first needed.
 pub type Cached<T> = RefCell<Option<Rc<T>>>;
 
-/// Returns the cached value. If nothing is cached, makes the value and caches it. A failure is not cached, so the next
-/// call tries again.
+/// Returns the cached value, or calls `make` and caches its result. A failure is not cached, so the next call tries
+/// again.
 ///
 /// # Errors
 /// Returns the error of `make`.
@@ -78,7 +78,7 @@ pub fn whole_number(
     number.ok_or(SettingError { name: name.into(), problem })
 }
 
-/// Returns whether a setting is `on` or `off`, or `default` if it is not set.
+/// Returns `true` if a setting is `on`, `false` if it is `off`, and `default` if it is not set.
 ///
 /// # Errors
 /// [`SettingError`] if the value is neither.
@@ -100,7 +100,7 @@ pub fn lead(lookup: &Lookup<'_>) -> Result<ClockLead, SettingError> {
     Ok(if switch(lookup, "LOCAL_LEDGER", false)? { ClockLead::LocalLedger } else { ClockLead::Bounded })
 }
 
-/// Returns the maximum size of the database in bytes: `MAX_DATABASE_BYTES`, or D1's limit on the paid plan.
+/// Returns the maximum size of the database in bytes: `MAX_DATABASE_BYTES`, by default D1's limit on the paid plan.
 ///
 /// # Errors
 /// [`SettingError`] if the value is not a number in the allowed range.

@@ -28,7 +28,7 @@ struct Counts {
     reads: Option<RefCell<BTreeMap<String, u64>>>,
 }
 
-/// Numbers of the resources that a request has used, as a log line reports them.
+/// Counters of a request, as its log line reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Costs {
@@ -62,7 +62,7 @@ impl Usage {
         self.0.reads.is_some()
     }
 
-    /// Records that an SQL statement read this number of rows, if such records were requested.
+    /// Records that an SQL statement read this number of rows, if these counters record reads.
     pub fn read(&self, sql: &str, rows: u64) {
         if let Some(reads) = &self.0.reads {
             let mut reads = reads.borrow_mut();
@@ -113,8 +113,8 @@ impl Usage {
         allowed
     }
 
-    /// Takes one call from the budget for a part of a long answer whose length strangers determine. Returns `false`
-    /// once half of the budget is used, because the other half is reserved for actual calls.
+    /// Takes one call from the budget for a further part of a long answer. Returns `false` once half of the budget is
+    /// used, because the other half is reserved for actual calls.
     #[must_use]
     pub fn call_for_length(&self) -> bool {
         self.calls_left() > self.most().div_euclid(2) && self.call()

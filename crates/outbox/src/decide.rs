@@ -12,10 +12,10 @@ pub const RESEND_UNCONFIRMED_MS: Millis = 60_000;
 /// Maximum time in ms from the start of a submission until its result is recorded. If no result is recorded by then,
 /// the request that submitted the transaction is assumed to have died.
 pub const ANSWER_RECORDED_MS: Millis = 75_000;
-/// Reason recorded with a payment that was refused although a block includes it: no node accepted it from this service,
-/// so somebody else submitted it.
+/// Reason for refusing a payment that a block includes: no node accepted it from this service, so somebody else
+/// submitted it.
 pub const NOT_OUR_SUBMISSION: &str = "a block has it, and no node accepted it from this service";
-/// Reason recorded with a payment that was refused because it expired before any node answered its submission.
+/// Reason for refusing a payment that expired before any node answered its submission.
 const NEVER_ANSWERED: &str = "it was in no block before it expired, and no node accepted it from this service";
 /// Number of slots from the end of a transaction's validity interval until the transaction is marked as expired: about
 /// three blocks, because a short fork may still include it.
@@ -45,18 +45,18 @@ pub enum ChainObservation {
 pub enum Trust {
     /// There is no proof that the request comes from the payer, or there is no request because the watcher polls.
     Unproven,
-    /// The request that made the only submission and got no answer to it, so that no other request can record one. It
-    /// does not prove that the payer sent it.
+    /// The request is the one that recorded and first submitted the transaction. It need not wait for another request
+    /// to record a node's answer, but it is not proven to come from the payer.
     Submitter,
-    /// The request comes from the payer, as proven by a signature over the request, by a request commitment, or by a
-    /// session of the paying account.
+    /// The request comes from the payer, as proven by a signature over the request, by a commitment to the request in
+    /// the transaction's metadata, or by a session of the paying account.
     Payer,
 }
 
 /// Action to take for an outbox entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Do nothing until the state on the chain changes.
+    /// Do nothing for now.
     Wait,
     /// Begin another attempt: submit the same bytes again.
     Submit,
@@ -118,9 +118,10 @@ pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: 
 /// Returns whether only the payer can say what this transaction pays for. A plain payment does not name its listing, so
 /// somebody could claim a copy of it for another listing. A lock names its listing in the signed terms.
 ///
-/// A payer of another server has no way to sign, and would have lost the money if a lost answer ended the settlement. A
-/// settlement that may have reached a node therefore counts for the requirements with which it was recorded, because it
-/// was in no block then. One that certainly reached none was submitted by somebody else.
+/// The payer of a settlement (a payment to another server) has no way to sign, and would lose the money if the entry
+/// ended because a node's answer was lost. The settlement was in no block when it was recorded. If it may have reached
+/// a node, it therefore counts for the requirements with which it was recorded. If it certainly reached none, somebody
+/// else submitted it.
 fn needs_payer(entry: &Entry, trust: Trust) -> bool {
     let depends = match entry.kind {
         Kind::Payment => true,
@@ -130,8 +131,9 @@ fn needs_payer(entry: &Entry, trust: Trust) -> bool {
     depends && entry.provenance == Provenance::Unknown && trust != Trust::Payer
 }
 
-/// Returns whether the request that submitted the transaction may be about to record the node's answer, which would tell
-/// whether others had submitted it before. After several attempts, no answer tells this of a settlement.
+/// Returns whether the node's answer to the submission matters and may still be recorded by the request that submitted
+/// the transaction. The answer shows whether somebody else submitted the transaction before. For a settlement, it no
+/// longer shows that after several attempts.
 fn awaits_answer(entry: &Entry, trust: Trust, now: Millis) -> bool {
     let matters = match entry.kind {
         Kind::Payment => true,

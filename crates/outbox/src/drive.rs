@@ -1,8 +1,9 @@
 //! Drives an outbox entry towards its end: submits its transaction, polls the chain, and records the outcome.
 //!
 //! This is the only module that submits transactions. A request drives its entry with a bounded number of polls
-//! ([`Outbox::wait_for_block`]); the watcher polls each open entry once per tick ([`Outbox::observe`]). Both apply the
-//! same pure function, [`decide`](crate::decide), so it does not matter which of them sees the block first.
+//! ([`Outbox::wait_for_block`]); in each of its runs, the watcher polls every open entry once ([`Outbox::observe`]).
+//! Both apply the same pure function, [`decide`](crate::decide), so it does not matter which of them sees the block
+//! first.
 
 use cardano::{
     TxHash,
@@ -23,8 +24,8 @@ use crate::{
 /// Returns additional statements for the batch that records a decision, for example one that inserts the purchase.
 ///
 /// The additional statements run after the statement that changes the entry. If another request changed the entry
-/// first, the entry does not change, so each additional statement must check the entry's state and change nothing if it
-/// is another.
+/// first, the entry does not change, so each additional statement must check the entry's state before it changes
+/// anything.
 pub type Hook<'a> = dyn Fn(&Entry, &Decision) -> Result<Vec<Write>, DatabaseError> + 'a;
 
 /// A way to wait: workers sleep, and tests advance a simulated clock.
@@ -86,8 +87,8 @@ pub enum TxStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitOutcome<'a, T> {
     pub status: TxStatus,
-    /// The rows that were read in the batch that recorded the inclusion; `None` if another call recorded the inclusion
-    /// first, or if there was none.
+    /// Rows of the caller's queries, which ran in the batch that recorded the inclusion; `None` if the transaction is
+    /// not included, or if another request recorded the inclusion.
     pub read: Option<T>,
     /// Waits of [`PollPolicy::schedule`] that were not needed, in ms.
     pub rest: &'a [Millis],
@@ -97,7 +98,8 @@ pub struct WaitOutcome<'a, T> {
 struct Poll<T> {
     /// Final status of the transaction; `None` if further polls may find a block.
     end: Option<TxStatus>,
-    /// The rows that were read in the batch that records the inclusion; `None` if this poll did not record one.
+    /// Rows of the caller's queries, which ran in the batch that recorded the inclusion; `None` if this poll recorded
+    /// none.
     read: Option<T>,
     /// `true` if the provider was not called because the client has used up its share of provider calls.
     throttled: bool,
@@ -145,9 +147,9 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok((has_changed, Some(read)))
     }
 
-    /// Submits the transaction of an entry, after the attempt was recorded. If a node rejects the transaction, the node
-    /// may have lost unconfirmed transactions whose change it spends. They are submitted again, and then the
-    /// transaction itself.
+    /// Submits the transaction of an entry, after the attempt was recorded. If a node rejects the transaction, first
+    /// submits the unconfirmed transactions whose change it spends, because the node may have lost them, and then the
+    /// transaction again.
     async fn submit(
         &self,
         entry: &mut Entry,
@@ -174,7 +176,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             Ok(Submission::Accepted) => ChainObservation::Accepted,
             Ok(Submission::Refused(reason)) => match unless_chain_fails(self.inclusion_of(entry).await)? {
                 None => ChainObservation::Unavailable,
-                // Others submitted it, so only its payer can tell what it pays for.
+                // Somebody else submitted the transaction, so only its payer can tell what it pays for.
                 Some(Some(_))
                     if entry.is_only_attempt()
                         && entry.provenance == Provenance::Unknown
@@ -256,7 +258,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(changed)
     }
 
-    /// Marks all entries as refused that spend outputs of `tx`, directly or indirectly, because `tx` will never be
+    /// Marks as refused all entries that spend outputs of `tx`, directly or indirectly, because `tx` will never be
     /// included. Otherwise their inputs would stay reserved until their validity intervals end.
     async fn give_up_descendants(&self, tx: TxHash) -> Result<(), DatabaseError> {
         let mut open = self.database.fetch(open_of_same_wallet(&tx)).await?;
@@ -350,7 +352,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 policy.sleep.sleep(*wait).await;
                 now = now.saturating_add(*wait);
             }
-            // A repeated request learns of a final state at once.
+            // Expiry shows only if the newest block is read. The last poll reads it, and so does the immediate poll of
+            // a repeated request, which should learn at once that its payment has expired.
             let asks_tip = rest.is_empty() || rest.len() == policy.schedule.len();
             // An entry that no node has accepted yet may have to be submitted again.
             if !asks_tip && entry.state == EntryState::Submitted && !blocks.may_include(&entry.tx, self.chain).await {
@@ -389,7 +392,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 ChainObservation::Unavailable
             }
         };
-        // The request that submitted it may have recorded the answer meanwhile.
+        // The request that submitted the transaction may have recorded the node's answer meanwhile.
         if trust == Trust::Unproven
             && matches!(seen, ChainObservation::InBlock(_))
             && entry.state == EntryState::Claimed
@@ -414,7 +417,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 let changed = self.apply(entry, &decision).await?;
                 match decision {
                     Decision::Refuse(reason) if changed => poll.end = Some(TxStatus::Refused(reason)),
-                    // Another request saw more, and its record counts.
+                    // Another request has recorded a newer state, which counts.
                     Decision::Refuse(_) | Decision::Expire if !changed => self.read_again(entry).await?,
                     _ => {}
                 }
@@ -427,7 +430,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 
     /// Looks up the transactions of overdue entries ([`crate::overdue`]) and records the results. Open entries may have
-    /// expired, and a block may include a refused or expired one after all. Returns `true` in the latter case.
+    /// expired, and a block may include a refused or expired entry after all. Returns whether a block includes a
+    /// refused or expired entry.
     ///
     /// # Errors
     /// Returns an error if the database or the provider failed.
@@ -442,9 +446,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 }
 
-/// Returns whether a transaction runs no Plutus script, so that a block can include it only as a valid transaction.
-/// Running a script requires a script data hash in the body, which the transaction's id covers. So the check also holds
-/// for an included transaction with the same id and other witnesses.
+/// Returns whether a transaction runs no Plutus script. A block can include such a transaction only as valid. The check
+/// reads only the body, which the transaction's id covers, so it holds for every transaction with the same id.
 fn runs_no_script(cbor: &[u8]) -> bool {
     SignedTx::parse(cbor).is_ok_and(|tx| !tx.parts.contains_key(&TxPart::ScriptDataHash))
 }

@@ -13,8 +13,8 @@ pub enum EntryState {
     Submitted,
     /// Included in a block.
     Included,
-    /// Given up: this service no longer submits the transaction, because a node rejected the only attempt, its scripts
-    /// failed, another included transaction spent its inputs, or its payer must sign for it. A block may include it
+    /// Given up: this service no longer submits the transaction. For example, a node rejected the only attempt, the
+    /// scripts failed, or another included transaction spent the inputs. A block may include the transaction
     /// nevertheless.
     Refused,
     /// Expired: no block included it before its validity interval ended.
@@ -49,7 +49,7 @@ pub enum Kind {
     Dispute,
     /// A buyer ends a dispute by releasing the money to the seller.
     Release,
-    /// A creator is paid for a sale that was won in a dispute.
+    /// A creator is paid for a sale whose dispute the seller has won.
     Payout,
     /// An output of the platform's wallet is split, so that several transactions can spend from the wallet
     /// independently.
@@ -212,8 +212,8 @@ pub struct NewEntry {
     pub cbor: Vec<u8>,
     /// First slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// Party that first submitted the transaction, if already known. A refused transaction of unknown provenance can
-    /// only be recorded again for the purpose that it had before.
+    /// Party that first submitted the transaction. As long as it is unknown, a refused transaction can be recorded
+    /// again only for its previous purpose.
     pub provenance: Provenance,
     /// Outputs that the transaction spends. No other transaction may spend them while they are reserved.
     pub spends: Vec<TxRef>,

@@ -12,9 +12,9 @@
 //!
 //! - An entry is stored, and its inputs are reserved, before it is submitted. Only the stored bytes are ever submitted,
 //!   so a crash, a time-out or a second request submits the same transaction again.
-//! - A purpose has at most one open entry, and an input belongs to one entry.
+//! - A purpose has at most one open or included entry, and an input belongs to one entry.
 //! - A pure function, [`decide`], chooses the next step from the entry, the chain and the time. Requests poll several
-//!   times with waits ([`Outbox::wait_for_block`]), the watcher once per tick ([`Outbox::observe`]).
+//!   times with waits ([`Outbox::wait_for_block`]), the watcher once per run ([`Outbox::observe`]).
 //! - Callers add the effects of a change, such as a purchase, by a [`Hook`]: statements in the batch that makes the
 //!   change.
 //!

@@ -32,8 +32,8 @@ impl NewBlocks {
         Self { tip: chain.last_read_tip(), is_next: false, asks_left: 0 }
     }
 
-    /// Reads the newest block. Returns whether a new block appeared in this poll or the one before. Also `true` for a
-    /// client that has used up its share of provider calls, so that the lookup fails and ends the wait.
+    /// Reads the newest block. Returns whether a new block appeared in this poll or the one before. Also returns `true`
+    /// if the client has used up its share of provider calls, so that the caller's next call fails and ends the wait.
     pub async fn advanced(&mut self, chain: &impl Chain) -> bool {
         match self.read(chain).await {
             Ok(_) => self.ask(),
@@ -42,8 +42,8 @@ impl NewBlocks {
     }
 
     /// Reads the newest block. Returns whether to look up the transaction in this poll, because a new block may include
-    /// it. Also `true` for a client that has used up its share of provider calls, so that the lookup fails and ends the
-    /// wait.
+    /// it. Also returns `true` if the client has used up its share of provider calls, so that the lookup fails and ends
+    /// the wait.
     pub async fn may_include(&mut self, tx: &TxHash, chain: &impl Chain) -> bool {
         let tip = match self.read(chain).await {
             Ok(tip) => tip,

@@ -22,7 +22,8 @@ use crate::{
     wallet::{MAX_SENT, WalletSnapshot},
 };
 
-/// Maximum number of steps when following a transaction's inputs back to the transactions that created them as change.
+/// Maximum number of ancestors to examine for one transaction: transactions whose change it spends, directly or
+/// indirectly.
 const MAX_ANCESTORS: usize = MAX_SENT;
 /// Maximum number of outputs that one call looks up on the chain. The limit is rarely reached, because failed
 /// transactions for the same purpose mostly share their inputs.
@@ -62,8 +63,9 @@ enum FailedStatus {
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Returns the inputs that the wallet's next transaction must spend, so that none of the failed transactions
-    /// `ended` can be included as well. `shown` contains the wallet's outputs according to the provider. An input of a
-    /// failed transaction is looked up on the chain only if `known` and `shown` do not tell its state.
+    /// `ended` can be included as well. `known` is the wallet's state in the database, and `shown` its outputs
+    /// according to the provider. An input of a failed transaction is looked up on the chain only if neither of them
+    /// contains it.
     ///
     /// # Errors
     /// Returns [`OutboxError`] if the database or the chain is unavailable.
@@ -98,9 +100,9 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(unresolved.map_or(Replacement::Inputs(inputs), Replacement::Unresolved))
     }
 
-    /// Returns the state of one failed transaction. If the provider does not know the outputs that it spends, the
-    /// transactions that created these outputs are examined instead: as long as one of them cannot be included, the
-    /// failed transaction cannot either.
+    /// Returns the state of one failed transaction. If the provider does not know an output that the transaction
+    /// spends, the transaction that created the output is examined in the same way, because the failed transaction can
+    /// be included only after that one.
     async fn status_of(
         &self,
         entry: &Entry,
@@ -127,7 +129,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             }
             match lookups.outputs.get(&first).and_then(Option::as_ref) {
                 Some(TracedOutput { spent_by: Some(by), .. }) if *by == entry.tx => return Ok(FailedStatus::InBlock),
-                // A transaction that it builds on is included, so it may be in the next block.
+                // Its ancestor `tx` is included, so the failed transaction may be in the next block.
                 Some(TracedOutput { spent_by: Some(by), .. }) if *by == tx => return Ok(FailedStatus::Unknown),
                 Some(TracedOutput { spent_by: Some(_), .. }) => return Ok(FailedStatus::Conflicted),
                 Some(TracedOutput { spent_by: None, utxo, .. }) if !known.reserved.contains(&first) => {
@@ -136,7 +138,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 Some(TracedOutput { spent_by: None, .. }) => return Ok(FailedStatus::Unknown),
                 None => {}
             }
-            // Own change that is not included yet, or in a block that the provider does not show.
+            // Change of the wallet that is in no block yet, or in a block that the provider does not show.
             if let Some(utxo) = known.change.iter().chain(&known.spent_by_failed).find(free) {
                 return Ok(FailedStatus::Input(utxo.clone()));
             }
@@ -160,8 +162,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
 #[derive(Default)]
 struct Lookups {
     outputs: BTreeMap<TxRef, Option<TracedOutput>>,
-    /// Inputs of failed transactions, by transaction id. Later transactions spend the change of these. `None` if the
-    /// database has no failed transaction with this id.
+    /// Inputs of each failed transaction that was looked up, by its id; `None` if the database has no failed
+    /// transaction with this id.
     parents: BTreeMap<TxHash, Option<Vec<TxRef>>>,
 }
 

@@ -12,16 +12,16 @@ use crate::{
 };
 
 /// Maximum number of inputs reserved for an external payment. The limit bounds the number of rows that one request
-/// writes, and still prevents the same money from backing two payments.
+/// writes. If two payments share an input that is not reserved, the ledger still accepts only one of them.
 const MAX_RESERVED: usize = 32;
 
-/// Maximum number of transactions for one purpose that were refused or expired in the last hour. If there are more, no
-/// further transaction is sent for the purpose. Queries read one more than this number to detect that.
+/// Maximum number of recent transactions for one purpose that were refused or expired. If there are more, no further
+/// transaction is sent for the purpose. Queries read one more than this number to detect that.
 pub const MAX_GIVEN_UP: usize = 32;
-/// Maximum number of overdue entries of a wallet that are closed at a time.
+/// Maximum number of entries that [`overdue`] returns.
 const MAX_OVERDUE: u32 = 3;
-/// Number of slots for which the change of a wallet's own transaction is regarded as spendable although the provider
-/// does not show it yet.
+/// Number of slots after the end of a transaction's validity during which a lagging provider may not show its
+/// inclusion.
 const MAX_LAG_SLOTS: u64 = MAX_LAG_MS / 1_000;
 /// Maximum number of open entries that are read for one wallet and kind of transaction.
 const MAX_OPEN: u32 = 3;
@@ -31,7 +31,7 @@ const MAX_OPEN: u32 = 3;
 /// must not reserve an output of the service.
 fn reserves(new: &NewEntry) -> String {
     let put_up = new.collateral.iter().map(|output| (output.to_string(), 1));
-    // An input that is collateral too counts as an input.
+    // An output that is both input and collateral counts as an input.
     let names: BTreeMap<String, u8> = match new.wallet {
         Some(_) => put_up.chain(new.spends.iter().map(|output| (output.to_string(), 0))).collect(),
         None => new.spends.iter().take(MAX_RESERVED).map(|output| (format!("payer:{output}"), 0)).collect(),
@@ -41,10 +41,10 @@ fn reserves(new: &NewEntry) -> String {
 
 /// Builds the statement that stores a transaction as an entry with its first attempt, and returns the entry.
 ///
-/// Nothing is stored if an open entry has the same purpose, an output is reserved, or the guard fails. Triggers write
-/// the reservations and the dependent rows. A refused transaction of a wallet can be recorded again by that wallet. A
-/// refused external payment can be recorded again for the same purpose, and for another purpose only if its payer sent
-/// the request.
+/// Nothing is stored if an open or included entry has the same purpose, an output is reserved, or the guard fails.
+/// Triggers write the reservations and the dependent rows. A refused transaction of a wallet can be recorded again by
+/// that wallet. A refused external payment can be recorded again for the same purpose, and for another purpose only if
+/// its payer sent the request.
 pub fn write_down(new: &NewEntry, now: Millis) -> Write<Option<Entry>> {
     let (blocked_by, facts) =
         new.guard.as_ref().map_or(("SELECT NULL", String::new()), |it| (it.blocked_by, it.facts.to_string()));
@@ -133,9 +133,9 @@ pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Write {
     )
 }
 
-/// Builds the query for a wallet's open entries that expired before this slot, and for the newest ones that were
-/// refused or expired within the last hour. If a block includes one of the latter after all, its inputs are no longer
-/// spendable.
+/// Builds the query for a wallet's open entries that expired before this slot, and for the newest entries that were
+/// refused or expired and whose validity ended within the last hour. A block may include the latter after all; then
+/// their inputs are spent.
 pub fn overdue(wallet: &Address, slot: u64) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
@@ -176,9 +176,9 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Write<Option<Entry>> 
     )
 }
 
-/// Builds the statement that ends external payments whose validity ended long ago, without looking them up on the
-/// chain. Payments that a later signature of the payer may revive become refused, and the others expired. `which` is
-/// an SQL query for their transaction ids, with `over_since` as `?1`.
+/// Builds the statement that gives up external payments without looking them up on the chain, because their validity
+/// ended long ago. A payment that its payer may still claim by a signature becomes refused; others become expired.
+/// `which` is an SQL query for the transaction ids, with `over_since` as its parameter `?1`.
 pub fn give_up(which: &str, over_since: u64) -> Write {
     sql::write!(
         "UPDATE outbox SET \
@@ -199,8 +199,8 @@ pub fn mark_never_included(txs: &[TxHash]) -> Write {
     )
 }
 
-/// Builds the statement that subtracts an entry's last attempt from the number of attempts, because it reached no node.
-/// Changes nothing if another attempt began since `entry` was read.
+/// Builds the statement that subtracts an entry's last attempt from the number of attempts, because the attempt reached
+/// no node. Changes nothing if another attempt began since `entry` was read.
 pub(crate) fn attempt_not_sent(entry: &Entry) -> Write {
     sql::write!(
         "UPDATE outbox SET attempts = attempts - 1 WHERE tx_id = ?1 AND attempts = ?2 AND attempted_at_ms = ?3 \
@@ -233,7 +233,7 @@ pub fn change(entry: &Entry, decision: &Decision) -> Option<Write<Option<Entry>>
     Some(match decision {
         Decision::Wait | Decision::Submit => return None,
         Decision::Accept => {
-            // A node refuses what it has, so no one had submitted this before, whatever became of earlier attempts.
+            // A node rejects a transaction that it already has, so nobody else had submitted this one before.
             sql::write!(update("state = 'submitted', provenance = 'ours'", "state = 'claimed'"), entry.tx)
         }
         // Another request may have given up the entry, and deleted its bytes, since it was read.

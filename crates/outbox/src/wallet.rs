@@ -66,7 +66,7 @@ pub struct WalletSnapshot {
 pub type SnapshotQuery = (Read<Vec<Entry>>, Read<Vec<TxRef>>);
 
 /// Builds the queries for a [`WalletSnapshot`]: for the wallet's recent entries, and for its reserved outputs.
-/// `tip_slot` is the slot of the newest known block. Transactions that expired before it are omitted: either the
+/// `tip_slot` is the slot of the newest known block. Open entries that expired before it are omitted: either the
 /// provider shows their change, or the change will never exist.
 pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> SnapshotQuery {
     let since = now.saturating_sub(MAX_LATE_MS);
@@ -133,8 +133,8 @@ impl WalletSnapshot {
                 read.unconfirmed.push((tx.id, entry.cbor));
             }
         }
-        // Change that the provider does not show and a given-up transaction spends may have been spent by it, because a
-        // provider may forward what it reports as rejected.
+        // A provider may forward a transaction that it reports as rejected, so a given-up transaction may have spent
+        // change that the provider does not show.
         let mut inputs_of_failed = BTreeSet::new();
         for entry in failed {
             inputs_of_failed.extend(SignedTx::parse(&entry.cbor).map_err(|_| broken())?.inputs);
@@ -142,7 +142,7 @@ impl WalletSnapshot {
         read.change.retain(|utxo| !read.reserved.contains(&utxo.reference));
         (read.spent_by_failed, read.change) =
             read.change.into_iter().partition(|utxo| inputs_of_failed.contains(&utxo.reference));
-        // Once its parent is included, it is either visible or spent.
+        // The provider shows change of an included transaction, unless it is spent.
         read.in_flight |= read.spent_by_failed.iter().any(|utxo| read.is_unconfirmed(&utxo.reference));
         Ok(read)
     }

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{DatabaseError, Param, Statement, row::Row};
 
-/// A query that only reads and returns a `T`. It is repeated if the connection to the database was lost.
+/// A query that only reads and returns a `T`. It can be retried if the connection to the database is lost.
 #[must_use = "a query does nothing until a database runs it"]
 pub struct Read<T>(Statement, PhantomData<fn() -> T>);
 

@@ -1,5 +1,5 @@
-//! An implementation of [`Database`] on SQLite in memory, for tests. It checks that the columns of every statement that
-//! runs match the row type that reads them.
+//! An implementation of [`Database`] on SQLite in memory, for tests. Whenever a statement runs, it checks that
+//! the statement's columns match its row type.
 
 use std::{
     cell::{Cell, RefCell},
@@ -25,7 +25,7 @@ pub struct Sqlite {
 }
 
 thread_local! {
-    /// Source locations of the queries that databases of this thread have run or checked.
+    /// Source locations of all queries that this thread has run or checked, on any [`Sqlite`] database.
     static SITES: RefCell<BTreeSet<(&'static str, u32)>> = RefCell::default();
 }
 
@@ -74,8 +74,8 @@ impl Sqlite {
     }
 }
 
-/// Returns the source locations (`file:line`) of the queries in a crate that no database of this thread has run or
-/// checked so far. `sources` is the directory of the crate's source files. Queries of test modules are left out.
+/// Returns the source locations (`file:line`) of a crate's queries that this thread has neither run nor checked.
+/// `sources` is the directory of the crate's source files. Queries of test modules are left out.
 #[must_use]
 pub fn unchecked(sources: &Path) -> Vec<String> {
     let sites = SITES.with_borrow(Clone::clone);

@@ -19,8 +19,8 @@ const PARAMETERS_MS: Millis = 10 * 60 * 1_000;
 /// Time in ms for which the provider is assumed to refuse all our calls after it refused one.
 const REFUSED_MS: Millis = 30_000;
 
-/// Maximum time in ms for which requests wait for the answer to another request's call. That request may have ended
-/// before its answer.
+/// Maximum time in ms for which requests wait for the answer to another request's call. The other request may have been
+/// cancelled, so that its answer never arrives.
 const ASKED_MS: Millis = 1_000;
 
 /// An answer of the provider that the requests of an isolate share. One of them asks, and the others wait.
@@ -49,8 +49,8 @@ impl<T> Default for Shared<T> {
 }
 
 impl<T: Clone> Shared<T> {
-    /// Returns the answer if `is_current` accepts it and its time (POSIX ms). If not, and no other request has asked the
-    /// provider, records that the caller does.
+    /// Returns the cached answer if `is_current` accepts it and its time (POSIX ms). Otherwise returns
+    /// [`Lookup::Stale`] to one caller, and [`Lookup::Requested`] to the others while that caller asks the provider.
     pub(super) fn look(&mut self, is_current: impl FnOnce(&T, Millis) -> bool, now: Millis) -> Lookup<T> {
         if let Some((value, at)) = &self.value
             && is_current(value, *at)
@@ -102,7 +102,7 @@ pub(super) struct ProviderCache {
     pub(super) tip: Shared<Tip>,
     /// The transactions in the newest block.
     pub(super) transactions: Shared<BlockTransactions>,
-    /// Unspent outputs at the address for which they were last shared.
+    /// Unspent outputs at one address: the address that was asked for last.
     pub(super) utxos: Shared<AddressUtxos>,
     /// Newest epoch seen in any answer.
     epoch: u64,
@@ -113,7 +113,7 @@ pub(super) struct ProviderCache {
 }
 
 impl ProviderCache {
-    /// Updates whether the provider serves our project, from the status of its answer.
+    /// Records, from the status of an answer, whether the provider refuses to serve our project.
     pub(super) fn answered(&mut self, status: u16, now: Millis) {
         self.refused = refusal(status).map(|error| (error, now));
     }
@@ -136,8 +136,7 @@ impl ProviderCache {
         self.parameters = Some((parameters, epoch, now));
     }
 
-    /// Returns the cached protocol parameters, or `None` if they are too old or of an earlier epoch than the
-    /// newest that is known.
+    /// Returns the cached protocol parameters, or `None` if they are too old or a newer epoch has begun.
     pub(super) fn parameters(&self, now: Millis) -> Option<ProtocolParameters> {
         let (parameters, epoch, at) = self.parameters.as_ref()?;
         let current = *epoch >= self.epoch && now.saturating_sub(*at) < PARAMETERS_MS;
