@@ -20,13 +20,13 @@ use worker::Env;
 
 use crate::settings::ArbiterSettings;
 
-/// Maximum size of a request's body in bytes: the other fields, and a delivered text in which JSON escapes every byte
-/// as six.
+/// Maximum size of a request's body in bytes. JSON may escape each byte of the delivered text as six bytes, and the
+/// other fields take at most 4 KiB.
 const MAX_BODY: usize = 6 * MAX_OUTPUT_BYTES + 4_096;
 
 /// Maximum duration of a request in ms, shorter than the minute for which the watcher waits for the response.
 const MAX_MS: u64 = 55_000;
-/// Time in ms from the start of a request for reading responses whose length strangers can determine.
+/// Maximum time in ms that one request may spend on reading provider responses whose length strangers can determine.
 const READING_MS: u64 = 45_000;
 
 /// Reason why a request is rejected.

@@ -34,7 +34,7 @@ const fn unusable(name: &'static str, problem: &'static str) -> SettingError {
 }
 
 impl ArbiterSettings {
-    /// Returns the settings of this isolate, which are read and checked at the first call.
+    /// Returns the settings. They are read and checked once per isolate.
     pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
         settings::once(&SETTINGS, || Self::read(&settings::of(env)))
     }

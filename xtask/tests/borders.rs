@@ -32,8 +32,8 @@ const OUTSIDE: [&str; 13] = [
     "gloo-timers",
 ];
 
-/// Returns the workspace's crates with their dependencies, except those for tests and builds, and optional ones, which
-/// only users of the libraries and [`TOOLS`] turn on.
+/// Returns the workspace's crates with their dependencies. Dependencies for tests and builds are left out, and so are
+/// optional ones, which only [`TOOLS`] and users of the libraries enable.
 fn members() -> Vec<(String, BTreeSet<String>)> {
     let mut metadata = Command::new(env!("CARGO"));
     metadata.args(["metadata", "--format-version=1", "--no-deps", "--offline", "--locked"]);

@@ -84,7 +84,8 @@ fn without_test_imports(text: &str) -> String {
         .collect()
 }
 
-/// Modules whose items declarations of routes only name: the page beside an endpoint is declared with it.
+/// Modules that route modules may name without this counting as an import, because an endpoint is declared together
+/// with its page.
 const NAMED_BY_DECLARATIONS: [&[&str]; 1] = [&["routes", "pages"]];
 
 /// Returns all paths in a file that start with `crate` or `super`. Each branch of an import tree is a path.
@@ -135,7 +136,7 @@ fn tree<'a>(text: &'a str, prefix: &mut Module, found: &mut Vec<Module>) -> &'a 
     rest
 }
 
-/// Returns the module with a file to which a path leads: the longest prefix of the path that is such a module.
+/// Returns the module that a path leads to: the longest prefix of the path that is a module with a file of its own.
 fn named(from: &Module, path: &Module, files: &BTreeMap<Module, String>) -> Module {
     let mut absolute = if path.first().is_some_and(|first| first == "crate") { Module::new() } else { from.clone() };
     for name in path {

@@ -14,7 +14,7 @@ const APPLY: u8 = 3;
 const CONSTANT: u8 = 4;
 /// Encoding of the constant type "data": a one bit, the type's tag, and a zero bit that ends the list of tags.
 const DATA: u8 = 0b11_0000;
-/// Maximum number of tags in a constant's type. The type "list of pairs of integers" has six.
+/// Maximum number of tags in a constant's type. The type "list of pairs of integers" has seven.
 const MAX_TYPE: usize = 64;
 /// Maximum number of bytes in one chunk of a byte string.
 const PIECE: usize = 255;
@@ -65,7 +65,7 @@ impl Input<'_> {
         Ok(bit)
     }
 
-    /// Skips the padding up to a byte boundary, which aligns a byte string: zero bits and a final one bit.
+    /// Skips the padding before a byte string: zero bits and a final one bit, which must end at a byte boundary.
     fn skip_filler(&mut self) -> Result<()> {
         while !self.bit()? {}
         if self.bit == 0 { Ok(()) } else { Err(Malformed) }

@@ -19,7 +19,7 @@ const PARAMETER_TYPES: [&str; 3] = ["integer", "list", "integer"];
 const DATUM_FIELDS: usize = 19;
 /// Number of constructors of the validator's redeemer, one per action of the contract.
 const ACTIONS: usize = 7;
-/// Byte that precedes a Plutus V3 script when the ledger hashes it (CIP-35 of the ledger specification).
+/// Byte that the ledger prepends to a Plutus V3 script before hashing it (`conway.cddl` of the ledger specification).
 const PLUTUS_V3: u8 = 3;
 
 /// The escrow validator of a blueprint, without parameters.
@@ -171,8 +171,8 @@ impl Blueprint {
         Ok(Script { cbor, hash })
     }
 
-    /// Returns the SHA-256 of the whole blueprint as canonical JSON (RFC 8785), which does not depend on the file's
-    /// formatting.
+    /// Returns the SHA-256 of the whole blueprint as canonical JSON (RFC 8785), so the hash does not depend on the
+    /// file's formatting.
     #[must_use]
     pub const fn sha256(&self) -> ContentHash {
         self.sha256
@@ -180,8 +180,8 @@ impl Blueprint {
 }
 
 impl Script {
-    /// Returns the address at which the script's escrows are, which has no stake credential. `Display` formats it as a
-    /// preprod address in bech32.
+    /// Returns the address of the script, without a stake credential. `Display` formats it as a preprod address in
+    /// bech32.
     #[must_use]
     pub const fn address(&self) -> PlutusAddress {
         PlutusAddress::script(self.hash)

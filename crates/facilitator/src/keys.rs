@@ -21,7 +21,7 @@ impl KeyHash {
 /// Outcome of counting a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spent {
-    /// The call was counted. Contains the key's name. Calls to the provider are divided fairly among keys by name.
+    /// The call was counted. Contains the key's name, under which the caller's provider calls are queued.
     Counted(String),
     /// The key's calls of this day (UTC) are used up. Contains the number of calls per day.
     UsedUp(u64),

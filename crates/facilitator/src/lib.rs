@@ -56,7 +56,7 @@ pub struct Facilitator<'a, D, C, V, Z> {
     pub now: Millis,
 }
 
-/// The escrow into which buyers of other sellers may lock their payments.
+/// The escrow contract, as a payment method that other servers may offer to their buyers.
 #[derive(Clone, Copy)]
 pub struct Escrow<'a> {
     pub method: &'a dyn PaymentMethod,

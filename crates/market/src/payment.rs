@@ -15,10 +15,10 @@ use crate::{
 
 /// Maximum number of a buyer's failed payments that one request looks up on the chain.
 pub(crate) const MAX_CHECKED: usize = 8;
-/// SQL terms that order failed payments alternately: the oldest, the newest, the second oldest, and so on.
+/// SQL expression that orders failed payments alternately: the oldest, the newest, the second oldest, and so on.
 ///
-/// The oldest comes first because a provider may have relayed it despite rejecting it, and retries spend its inputs.
-/// The newest comes next because a lagging provider may not show it yet.
+/// The oldest comes first because a provider may have relayed it despite rejecting it; retries then fail because they
+/// spend the same inputs. The newest comes next because a lagging provider may not show it yet.
 const OLDEST_AND_NEWEST_FIRST: &str =
     "min(row_number() OVER (ORDER BY outbox.created_at_ms), row_number() OVER (ORDER BY outbox.created_at_ms DESC))";
 
@@ -39,7 +39,7 @@ pub struct PaymentRecord {
     pub facts: ReleaseFacts,
 }
 
-/// The columns of a [`PaymentRecord`] beyond those of its entry and its facts.
+/// Columns of a [`PaymentRecord`] that belong neither to its outbox entry nor to its [`ReleaseFacts`].
 #[derive(Deserialize)]
 struct PaymentRow {
     listing_id: ListingId,
@@ -133,13 +133,14 @@ pub fn resumed_by(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) ->
     sql::read!(records_with(&payload, &which), tx, listing, identifier)
 }
 
-/// Builds the query that reads the [`PaymentRecord`] of a transaction, if one of these keys paid.
+/// Builds the query that reads the [`PaymentRecord`] of a transaction, if the payer's key is one of `buyers`.
 pub fn of_buyers(tx: &TxHash, buyers: &[KeyHash]) -> Read<Option<PaymentRecord>> {
     let which = format!("p.tx_id = ?1 AND p.payer_key IN {}", buyer::keys("?2"));
     sql::read!(records(&which), tx, buyer::parameter(buyers))
 }
 
-/// Builds the query that reads the oldest payment by which one of these keys owns a listing.
+/// Builds the query that reads the payment of a buyer's oldest purchase of a listing. Refunded purchases do not count.
+/// `buyers` are the buyer's payment keys.
 pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Read<Option<PaymentRecord>> {
     let which = format!(
         "p.tx_id = (SELECT id FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' AND buyer_key IN {} \
@@ -185,8 +186,8 @@ pub fn unresolved(
     sql::read!(records(&which), listing, buyer::parameter(buyers), wallet, since)
 }
 
-/// Builds the query that reads a service wallet's payments for a listing that failed within the last hour, oldest first
-/// ([`outbox::Replacement`]).
+/// Builds the query that reads the failed payments of a service wallet for a listing, oldest first. Only payments that
+/// were recorded within the last [`MAX_LATE_MS`] are read ([`outbox::Replacement`]).
 pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \

@@ -21,7 +21,8 @@ pub(crate) const MIN_FUNDS: Lovelace = Lovelace::from_ada(3);
 /// Amount of each output that is created when the platform's wallet is split. One output pays the fees of about a dozen
 /// escrow transactions.
 const SPLIT: Lovelace = Lovelace::from_ada(8);
-/// Number of outputs that the wallet is split into. As many independent transactions can be pending at once.
+/// Number of outputs that the wallet is split into, and so the number of independent transactions that can be pending
+/// at once.
 pub(crate) const OUTPUTS: usize = 60;
 /// Maximum number of new outputs per transaction, which keeps the transaction below the size limit.
 const MAX_SPLIT: usize = 50;
@@ -37,7 +38,7 @@ pub(crate) fn is_wallet_check_due(before: Option<u64>, now: u64) -> bool {
     before.is_none_or(|before| period(before) != period(now))
 }
 
-/// Returns whether an output can pay for an action alone. Outputs with tokens or scripts never do.
+/// Returns whether an output can pay for an action alone. Outputs with tokens or scripts are excluded.
 pub(crate) fn pays_alone(utxo: &Utxo) -> bool {
     utxo.is_plain() && utxo.value.lovelace >= MIN_FUNDS
 }
@@ -55,12 +56,12 @@ pub(crate) fn split(utxos: &[Utxo], address: Address) -> Option<(Utxo, Vec<NewOu
     (count >= 2).then(|| (largest.clone(), vec![NewOutput::pay(address, SPLIT); count]))
 }
 
-/// Maximum number of outputs with which the wallet keeps its small outputs. If it has more, actions merge them.
+/// Number of outputs above which actions merge small outputs of the wallet.
 const FEW: usize = 30;
 /// Maximum number of small outputs that one action merges.
 const MAX_DUST: usize = 3;
 
-/// The platform's wallet, as read for a result or for a run of the watcher.
+/// The platform's wallet, as read for posting a result or for a run of the watcher.
 pub(crate) struct PlatformWallet {
     pub parameters: ProtocolParameters,
     pub address: Address,
@@ -74,7 +75,7 @@ pub(crate) struct PlatformWallet {
     /// Whether change of unconfirmed transactions may be spent. `false` once the node has rejected a transaction,
     /// because the node may not know this change.
     pub chains: bool,
-    /// Amount for which the outputs were read.
+    /// The amount `needs` that was passed to [`PlatformWallet::read`], kept for reading the wallet again.
     needs: Lovelace,
 }
 
@@ -99,8 +100,9 @@ impl PlatformWallet {
         Self::of(chain, address, snapshot, shown, needs).await
     }
 
-    /// Reads the wallet like [`PlatformWallet::read`], for one action. Concurrent requests share what the provider
-    /// shows until the next block. The outputs that they spend meanwhile are reserved in the database.
+    /// Reads the wallet like [`PlatformWallet::read`], for one action. Concurrent requests share one response of the
+    /// provider until the next block. An output that a request spends is reserved in the database, so no other request
+    /// spends it.
     ///
     /// # Errors
     /// See [`PlatformWallet::read`].

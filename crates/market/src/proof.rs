@@ -16,7 +16,7 @@ use cardano::{
 use serde::Deserialize;
 use x402_cardano::wire::sign_in_with_x::SignInError;
 
-/// Maximum length of the header in characters. Proofs of common wallets take less than a kilobyte.
+/// Maximum length of the `X-Service-Proof` header in characters. Proofs of common wallets take less than a kilobyte.
 pub const MAX_HEADER: usize = 4_096;
 /// Maximum age of a proof in ms.
 pub const MAX_AGE_MS: u64 = 5 * 60 * 1_000;
@@ -61,7 +61,7 @@ pub enum ProofError {
 }
 
 impl Proof {
-    /// Parses the header.
+    /// Parses the `X-Service-Proof` header.
     ///
     /// # Errors
     /// Returns [`ProofError::Malformed`] if the header cannot be parsed.

@@ -19,8 +19,9 @@ const PRIVATE_SUFFIXES: [&str; 14] = [
     "onion",
 ];
 
-/// Returns whether a domain name, in lower case as a URL parser returns it, may be public. A worker cannot look up to
-/// which address a name resolves: the platform must not route to private networks.
+/// Returns whether a domain name may be public. The name must be in lower case, as a URL parser returns it. A public
+/// name that resolves to a private address is not detected, because workers cannot resolve names; their platform does
+/// not route to private networks.
 #[must_use]
 pub fn is_public_name(host: &str) -> bool {
     // A trailing dot would be another spelling of the same name.

@@ -17,8 +17,8 @@ use crate::{
 /// Maximum number of purchases in one response.
 pub(crate) const MAX_LISTED: u32 = 1_000;
 
-/// Builds the statements that record the terms and the first step of a lock that a block includes. The statements write
-/// nothing if no block includes it.
+/// Builds the statements that store the terms of a lock and the first step of its escrow. They write nothing until a
+/// block includes the lock's transaction.
 pub(crate) fn record_lock(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> [Write; 2] {
     let deadlines = &datum.deadlines;
     let terms = sql::write!(
@@ -45,7 +45,8 @@ pub(crate) fn record_lock(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> [Writ
     [terms, step]
 }
 
-/// Returns the SQL for `columns` of a purchase's newest step. `purchase` is an SQL expression for the purchase's id.
+/// Returns an SQL subquery for `columns` of a purchase's newest escrow step, which is the last transaction that changed
+/// the escrow. `purchase` is an SQL expression for the purchase's id.
 pub(crate) fn newest(columns: &str, purchase: &str) -> String {
     format!("(SELECT {columns} FROM escrow_steps WHERE purchase_id = {purchase} ORDER BY position DESC LIMIT 1)")
 }
@@ -65,7 +66,7 @@ pub struct PurchaseRow {
     #[serde(deserialize_with = "sql::flag")]
     paid_from_balance: bool,
     verification: Option<Verification>,
-    /// Address of the contract; like the following six, `None` for instant purchases.
+    /// Address of the contract; like the following six fields, `None` for instant purchases.
     address: Option<String>,
     input_hash: Option<String>,
     result_hash: Option<String>,
@@ -139,7 +140,7 @@ fn select<T: Answer>(picked: &str, params: Vec<Param>) -> Read<T> {
     Read::new(format!(include_str!("purchases.sql"), picked = picked), params)
 }
 
-/// Builds the query that reads the newest purchases of a clause (`WHERE ...`), at most [`MAX_LISTED`].
+/// Builds the query that reads the newest purchases that match an SQL clause (`WHERE ...`), at most [`MAX_LISTED`].
 pub(crate) fn newest_of(clause: &str, params: Vec<Param>) -> Read<Vec<PurchaseRow>> {
     select(&format!("SELECT id FROM purchases {clause} ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_LISTED}"), params)
 }
@@ -227,7 +228,7 @@ impl FromStr for Cursor {
     }
 }
 
-/// Returns a page of these buyers' purchases, newest first, and the position after it if more follow.
+/// Returns a page of these buyers' purchases, newest first, and the cursor of the next page if there is one.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -250,7 +251,8 @@ pub async fn of_buyers(
     Ok((shown(rows), next))
 }
 
-/// Builds the query that reads the newest purchase by which one of these keys owns a listing.
+/// Builds the query that reads the id of a buyer's newest purchase of a listing. Refunded purchases do not count.
+/// `buyers` are the buyer's payment keys.
 pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Read<Option<TxHash>> {
     let keys = buyer::keys("?2");
     sql::read!(

@@ -9,10 +9,10 @@
 //! result's block are counted separately, because a rollback can remove the result alone. Until the result is confirmed
 //! the buyer of a protected sale could still take the money back, so releasing the content earlier would give it away.
 //!
-//! The database knows how deep a block is without asking the provider: ticks store the newest block, and mark the
-//! transactions that a rollback may have removed. Near the tip that is not enough, because a provider with several
-//! nodes may have shown a request another fork than the tick's. So a block counts as 0 deep there until the request has
-//! seen it on the chain itself ([`ReleaseFacts::observe`]).
+//! The database knows how deep a block is without asking the provider: the watcher stores the newest block, and marks
+//! the transactions that a rollback may have removed. Near the tip that is not enough, because a provider with several
+//! nodes may have shown the request and the watcher different forks. So a block near the tip counts as 0 deep until the
+//! request itself has seen it on the chain ([`ReleaseFacts::observe`]).
 
 use api_types::PurchaseStatus as Status;
 use cardano::{
@@ -32,11 +32,11 @@ pub struct ReleaseFacts {
     pub status: Option<Status>,
     /// Number of known blocks on top of the block that includes the payment; `None` while no block includes it.
     pub payment_depth: Option<u64>,
-    /// The first result of a protected purchase. If the escrow was paid out without a result, the transaction that paid
-    /// it out. `None` while no block includes either.
+    /// The transaction that posted the first result of a protected purchase, or the transaction that paid the escrow
+    /// out without a result. `None` while no block includes such a transaction.
     pub result: Option<IncludedResult>,
-    /// First slot in which a submitted result is no longer valid; `None` unless a result is submitted and not included
-    /// in a block.
+    /// First slot in which the pending transaction that posts a result is no longer valid; `None` if there is no such
+    /// transaction.
     pub posted_until: Option<u64>,
     /// Deadline in POSIX ms for posting a first result; `None` until the inclusion of the lock is recorded.
     pub submit_result: Option<Millis>,
@@ -71,7 +71,7 @@ impl From<ReleaseRow> for ReleaseFacts {
 }
 
 impl ReleaseFacts {
-    /// Returns the transaction in the newest block that the release depends on: the payment, or its result.
+    /// Returns the latest transaction that the release depends on: the result, or `payment` if there is no result.
     #[must_use]
     pub fn deciding_tx(&self, payment: &TxHash) -> TxHash {
         self.result.map_or(*payment, |result| result.tx)
@@ -107,7 +107,7 @@ pub enum Unreleased {
     NotIncluded,
     /// No block includes the result of a protected purchase.
     NoResult,
-    /// Blocks include the payment and, for a protected one, its result, but too few newer blocks follow.
+    /// Blocks include the payment and, for a protected purchase, its result, but too few newer blocks follow.
     Unconfirmed,
     /// The seller posted no result in time, or authorised a refund, so the buyer can take the money back.
     Refundable,

@@ -37,10 +37,10 @@ use crate::{
     transitions,
 };
 
-/// Immediate retries of posting a result, up to three, if another transaction spent its inputs first.
+/// Retry policy for posting a result: up to three immediate retries if another transaction spent an input first.
 const RETRIES: RetryPolicy<'_, NoPause> = RetryPolicy { sleep: &NoPause, pauses: &[0; 3] };
 
-/// The platform as seller of record, which it is for every protected sale.
+/// Contract and key with which the platform acts as the seller. It is the seller of record of every protected sale.
 #[derive(Clone, Copy)]
 pub struct Seller<'a> {
     pub deployment: &'a Deployment,
@@ -74,7 +74,7 @@ pub struct ResultPoster<'a, D, C> {
     pub clock: Millis,
 }
 
-/// The transaction that posts the result of one lock, with the data that its attempts share.
+/// State of posting the result of one lock, shared by all attempts.
 struct ResultIntent<'a, D, C> {
     poster: &'a ResultPoster<'a, D, C>,
     lock: &'a Entry,
@@ -158,8 +158,8 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
 }
 
 impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
-    /// Asks the chain for the transaction that spent the escrow first, and records it. The next attempt then spends
-    /// that transaction's output. Returns whether the chain was asked.
+    /// Asks the chain which other transaction spent the escrow's output, and records that transaction. The next attempt
+    /// then spends its output. Returns whether the chain was asked; it is asked at most once.
     async fn follow(&mut self) -> Result<bool, PostError> {
         match self.output {
             Some(output) if !self.has_followed && self.lock.state == EntryState::Included => {

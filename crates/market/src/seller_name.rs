@@ -14,8 +14,8 @@ const FIELD: &str = "sellerName";
 pub struct SellerName(String);
 
 impl SellerName {
-    /// Parses a name. Runs of spaces become one space, and surrounding ones are removed. Returns `None` for an empty
-    /// text, which removes the name.
+    /// Parses a name. Runs of spaces become one space, and leading and trailing spaces are removed. Returns `None` for
+    /// an empty text, which removes the name.
     ///
     /// # Errors
     /// Returns an error that says which rule the name breaks.
@@ -49,7 +49,7 @@ impl SellerName {
 }
 
 /// Returns whether a character is invisible, starts a line, or changes the writing direction. Spaces are allowed, and
-/// the characters that select the form of their neighbours, as in emoji and in Persian.
+/// so are the joiners and variation selectors that emoji and Persian need.
 fn is_forbidden(c: char) -> bool {
     let shapes_neighbours = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
     let is_invisible = c.is_control() || c.is_whitespace() || is_blank(c) || misleads(c);

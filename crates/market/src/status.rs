@@ -11,7 +11,7 @@ use crate::{chain_state::ClockLead, limits::day, notice::Notified};
 const MAX_STORED: usize = 10;
 /// Time in ms without a run of the watcher after which it counts as stopped. Five runs should have begun in this time.
 const SILENT_MS: Millis = 5 * 60_000;
-/// Minimum balance of the platform's wallet, for fees and collateral. A lower one raises an alarm.
+/// Minimum balance of the platform's wallet, for fees and collateral. A lower balance raises an alarm.
 const PLATFORM: Lovelace = Lovelace::from_ada(10);
 const ARBITER: Lovelace = Lovelace::from_ada(5);
 const MINUTE_MS: Millis = 60_000;
@@ -37,8 +37,8 @@ pub struct TickRecord {
     pub wallets: Vec<WalletBalance>,
 }
 
-/// Builds the statement that records a run of the watcher. The run began at this time (POSIX ms), made this many
-/// outgoing calls, and read the balances `wallets`, or none if `None`.
+/// Builds the statement that records a run of the watcher: its outcome, its start `at` (POSIX ms), its number of
+/// outgoing calls, and the wallet balances if it read any.
 pub fn note_tick(
     mut outcome: TickOutcome,
     wallets: Option<&[WalletBalance]>,
@@ -124,7 +124,8 @@ fn read_vitals(now: Millis) -> (Read<Option<Tick>>, Read<Option<KnownBlock>>) {
 }
 
 impl Vitals {
-    /// Reads the vitals at this time (POSIX ms). The cost does not grow with the number of open escrows.
+    /// Reads the status from which alarms are derived, at the time `now` (POSIX ms). The cost does not grow with the
+    /// number of open escrows.
     ///
     /// # Errors
     /// Returns [`DatabaseError`] if the database is unavailable.
@@ -139,7 +140,7 @@ impl Vitals {
         self.tick.as_ref().map(|tick| LastTick { at: tick.at, notes: tick.outcome.notes.clone() })
     }
 
-    /// Returns the number of provider calls that the watcher has made today.
+    /// Returns the number of outgoing calls that the watcher has made today (UTC).
     #[must_use]
     pub fn watcher_calls(&self) -> u64 {
         self.tick.as_ref().map_or(0, |tick| tick.calls)
@@ -166,7 +167,7 @@ impl Vitals {
         }
         let old_block = self.newest_block.and_then(|block| old_block(block.at, lead, now));
         let raised: Vec<Alarm> = self.tick.iter().flat_map(|tick| tick.outcome.alarms.clone()).collect();
-        // A tick raises this one as well.
+        // A run of the watcher raises this alarm as well.
         alarms.extend(old_block.filter(|_| raised.iter().all(|alarm| alarm.name != AlarmName::OldBlock)));
         alarms.extend(low_wallets(wallets));
         alarms.extend(raised);

@@ -27,7 +27,7 @@ pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Write>, Data
     })
 }
 
-/// Returns whether a transaction of this kind spends an escrow, and so is a step of it.
+/// Returns whether a transaction of this kind is an action of the seller or the buyer that spends an escrow's output.
 pub(crate) const fn acts_on_escrows(kind: Kind) -> bool {
     match kind {
         Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute | Kind::Release => true,
@@ -37,8 +37,8 @@ pub(crate) const fn acts_on_escrows(kind: Kind) -> bool {
     }
 }
 
-/// Decodes the escrow that a lock created, from the entry's CBOR. The CBOR may be the one in the block, because others
-/// may have submitted the lock with a different encoding of its signatures.
+/// Decodes the escrow that a lock created. The entry's CBOR may come from the block, because another party may have
+/// submitted the lock with a different encoding of its signatures.
 fn locked_by(entry: &Entry) -> Result<Escrow, DatabaseError> {
     let utxos = TransactionUtxos::read(&entry.cbor).ok().filter(|utxos| utxos.valid);
     let mut made = utxos.into_iter().flat_map(|utxos| utxos.made);
@@ -50,8 +50,8 @@ fn locked_by(entry: &Entry) -> Result<Escrow, DatabaseError> {
     escrow.ok_or_else(|| DatabaseError(format!("the lock {} cannot be read", entry.tx)))
 }
 
-/// Builds the statement that copies an entry's block to the escrow steps made by its transaction. The steps may have
-/// been recorded before the block was known.
+/// Builds the statement that copies an entry's block to the escrow steps that its transaction made, because steps may
+/// be recorded before their block is known.
 fn date_steps(entry: &Entry) -> Write {
     sql::write!(
         "UPDATE escrow_steps SET height = o.block_height, at_ms = o.block_time_ms, recheck = 0 FROM outbox o \

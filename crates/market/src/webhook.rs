@@ -5,8 +5,9 @@
 //! event ──trigger──> due ──claim (a lease)──> sent ──record──> idle, or due again, or off
 //! ```
 //!
-//! A webhook remembers the position of the last event that was delivered. So each event is sent at least once, in order,
-//! whatever fails: a tick that dies leaves a lease that ends, and two ticks at once do not claim the same webhook.
+//! A webhook remembers the position of the last event that was delivered. So events are sent in order, and each at
+//! least once: the lease of a run of the watcher that dies expires, and two concurrent runs never claim the same
+//! webhook.
 
 mod address;
 mod delivery;
@@ -31,9 +32,10 @@ const WEBHOOK: &str = "url, CASE WHEN off_at_ms IS NOT NULL THEN 'off' WHEN fail
 /// SQL condition that holds if there are events that were not sent to a webhook yet.
 const WAITING: &str = "EXISTS (SELECT 1 FROM events e WHERE e.owner = webhooks.owner AND e.seq > webhooks.sent_seq)";
 
-/// Time in ms for which a tick has a webhook to itself. Another tick claims it afterwards, if the first one died.
+/// Time in ms for which a run of the watcher has a claimed webhook to itself. If that run dies, another run can claim
+/// the webhook afterwards.
 pub const LEASE_MS: Millis = 3 * 60_000;
-/// Time in ms between two test messages of a webhook.
+/// Minimum time in ms between two test messages to a webhook.
 const TEST_PAUSE_MS: Millis = 60_000;
 
 /// Builds the query that reads an owner's webhook.
@@ -42,8 +44,8 @@ pub fn read(owner: &str) -> Read<Option<Webhook>> {
 }
 
 /// Builds the statement that sets the address of an owner's webhook, and creates the webhook with this salt and key
-/// version if there is none. A new webhook gets the events from now on. An existing one keeps its secret, is switched on
-/// again, and goes on with the first event that was not delivered. Returns the webhook's salt.
+/// version if there is none. A new webhook gets only events from now on. An existing webhook keeps its secret, is
+/// switched on again, and continues with the first undelivered event. Returns the webhook's salt.
 pub fn set(owner: &str, url: &WebhookUrl, salt: &Salt, key_version: u32, now: Millis) -> Write<One<String>> {
     sql::write!(
         "INSERT INTO webhooks (owner, url, salt, key_version, created_at_ms, sent_seq) \
@@ -64,9 +66,9 @@ pub fn remove(owner: &str) -> Write<Option<String>> {
     sql::write!("DELETE FROM webhooks WHERE owner = ?1 RETURNING owner", owner)
 }
 
-/// Builds the batch that asks for a test message: an event that the next tick sends to the owner's webhook, behind those
-/// that were not delivered yet. Nothing is written if a test message waits already or was asked for within a minute.
-/// Earlier test messages are deleted, so that an account has few of them.
+/// Builds the batch that requests a test message: an event that the watcher's next run sends to the owner's webhook,
+/// after the events that are still undelivered. No message is added if one is still waiting or was requested within the
+/// last minute. Earlier test messages are deleted.
 pub fn test(owner: &str, now: Millis) -> (Write, Write, Write) {
     let earlier = sql::write!(
         "DELETE FROM events WHERE owner = ?1 AND kind = 'test' AND at_ms <= ?2 \
@@ -82,7 +84,8 @@ pub fn test(owner: &str, now: Millis) -> (Write, Write, Write) {
         now,
         now.saturating_sub(TEST_PAUSE_MS),
     );
-    // The next tick tries at once, however long the pause after a failure. A lease of a tick is left alone.
+    // The watcher's next run tries at once, however long the pause after a failure. A lease that has not ended is not
+    // changed.
     let at_once = sql::write!(
         "UPDATE webhooks SET next_at_ms = ?2 WHERE owner = ?1 AND next_at_ms > ?2 AND attempts > 0 AND leased = 0",
         owner,
@@ -91,7 +94,7 @@ pub fn test(owner: &str, now: Millis) -> (Write, Write, Write) {
     (earlier, ask, at_once)
 }
 
-/// A webhook that a tick has claimed.
+/// A webhook that a run of the watcher has claimed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Claimed {
     pub owner: String,
@@ -115,14 +118,14 @@ impl Claimed {
         crate::event::after(&self.owner, self.sent_seq, most)
     }
 
-    /// Decides what follows from attempts: see [`outcome`].
+    /// Decides the webhook's progress and next attempt after a run's attempts. See [`outcome`].
     #[must_use]
     pub fn outcome(&self, delivered: Option<u64>, failed: Option<(u64, Failure)>, now: Millis) -> Outcome {
         outcome(&self.progress(), delivered, failed, now)
     }
 
-    /// Builds the statement that records an outcome. It writes nothing if the lease ended, or if the owner has changed or
-    /// removed the webhook meanwhile: the events are then sent again.
+    /// Builds the statement that records an outcome. It writes nothing if another run of the watcher has claimed the
+    /// webhook meanwhile, or if the owner has changed or removed it. In these cases events may be sent again.
     pub fn record(&self, outcome: &Outcome, now: Millis) -> Write {
         let (next, is_off) = match outcome.next {
             Next::WhenDue => (now, false),
@@ -149,8 +152,8 @@ impl Claimed {
     }
 }
 
-/// Builds the statement that claims webhooks which are due, those that wait longest first, at most `most`. So no owner's
-/// many events keep those of others waiting.
+/// Builds the statement that claims at most `most` due webhooks, those that have waited longest first, so that an owner
+/// with many events does not delay the others.
 pub fn claim(now: Millis, most: u32) -> Write<Vec<Claimed>> {
     sql::write!(
         "UPDATE webhooks SET next_at_ms = ?2, leased = 1 WHERE owner IN (SELECT owner FROM webhooks \

@@ -27,7 +27,8 @@ use crate::{
 
 /// Amount that stays in the service wallet, for the network fees of later purchases.
 pub const RESERVE: Lovelace = Lovelace::from_ada(2);
-/// Immediate retries of a withdrawal, up to three, if another payment from the wallet spent an input first.
+/// Retry policy for a withdrawal: up to three immediate retries if another payment from the wallet spent an input
+/// first.
 const RETRIES: RetryPolicy<'_, NoPause> = RetryPolicy { sleep: &NoPause, pauses: &[0; 3] };
 
 /// Reason why nothing was withdrawn, or why the outcome is unknown.

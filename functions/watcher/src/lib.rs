@@ -1,4 +1,4 @@
-//! The watcher worker, which runs one tick of [`market::watch`] per minute.
+//! The watcher worker, which runs [`market::watch`] once per minute.
 
 mod arbiter;
 mod keys;
@@ -41,25 +41,24 @@ use sql::{Database, One};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{Env, ScheduleContext, ScheduledEvent, event};
 
-/// Maximum duration of a tick in ms. A tick may overlap the next one, which starts a minute later, because the
-/// transactions of a tick stay valid for three minutes.
+/// Maximum duration of one run of the watcher in ms. A run may overlap the next one, which starts a minute later.
 const TICK_MS: u64 = 110_000;
-/// Time in ms from the start of a tick during which disputes are sent to the arbiter. The last response may take
-/// another minute.
+/// Time in ms from the start of a run of the watcher during which disputes are sent to the arbiter. The last response
+/// may take another minute.
 const ASKING_MS: u64 = 40_000;
-/// Time in ms from the start of a tick in which responses that strangers can make long are read without a timeout of
-/// their own. Later, each has a timeout of one second, so that time remains to send disputes to the arbiter.
+/// Maximum time in ms that one run of the watcher may spend on reading responses that strangers can make long.
+/// Afterwards each such response has a timeout of one second, so that time remains to send disputes to the arbiter.
 const READING_MS: u64 = 20_000;
 
-/// Runs a tick. Failures are logged, and the next tick retries.
+/// Runs the watcher once. Failures are logged, and the next run retries.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
-    // The log has the result.
+    // The result is logged already.
     let _ = tick(&env, false).await;
 }
 
-/// Serves `POST /tick`, which runs a tick, if a development setting allows it. With the parameter `reads`, the response
-/// lists the SQL statements with the number of rows that each of them read.
+/// Serves `POST /tick`, which runs the watcher once, if a development setting allows it. With the parameter `reads`,
+/// the response lists the SQL statements with the number of rows that each of them read.
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let request = Request::new(request, method, url);
@@ -79,7 +78,7 @@ async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
     Ok(Response::json(tick(env, request.url()?.query() == Some("reads")).await?))
 }
 
-/// The report of a tick with its usage counters.
+/// The report of one run of the watcher, with its usage counters.
 #[derive(Serialize)]
 struct TickAnswer<'a> {
     #[serde(flatten)]
@@ -91,7 +90,8 @@ struct TickAnswer<'a> {
     reads: Option<BTreeMap<String, u64>>,
 }
 
-/// Runs a tick and writes its log line. With `reads`, the report lists the rows that each SQL statement read.
+/// Runs the watcher once and writes a log line. With `reads`, the report lists the number of rows that each SQL
+/// statement read.
 async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     let now = edge::now_ms();
     let settings = WatcherSettings::of(env);
@@ -122,7 +122,7 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     }
 }
 
-/// Returns the data point of a tick that began at `began` (POSIX ms).
+/// Returns the metrics of a run of the watcher that began at `began` (POSIX ms).
 fn metrics(ticked: &Result<Ticked, Fault>, usage: &Usage, began: u64) -> DataPoint {
     let (is_complete, actions, failures) = match ticked {
         Ok(Ticked { report, .. }) => (true, report.acted.len(), report.notes.len()),
@@ -132,7 +132,7 @@ fn metrics(ticked: &Result<Ticked, Fault>, usage: &Usage, began: u64) -> DataPoi
     DataPoint::Tick { is_complete, time, calls: usage.calls(), actions, failures }
 }
 
-/// Stores the outcome of a tick, which `GET /operator/status` shows, and sends notifications to the operator.
+/// Stores the outcome of a run of the watcher for `GET /operator/status`, and notifies the operator.
 async fn conclude(env: &Env, usage: &Usage, ticked: &Result<Ticked, Fault>, now: u64) {
     let (outcome, wallets) = match ticked {
         Ok(Ticked { report, wallets }) => {
@@ -147,7 +147,8 @@ async fn conclude(env: &Env, usage: &Usage, ticked: &Result<Ticked, Fault>, now:
     notify::notify(&edge::settings::of(env), &database, &outcome, record, now).await;
 }
 
-/// Sends events to owners' webhooks, even if the tick failed. A failure is logged, and the next tick tries again.
+/// Sends events to owners' webhooks, even if this run of the watcher failed. A failure to send is logged, and the next
+/// run tries again.
 async fn send_events(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line) {
     let keys = match settings::keys(env) {
         Ok(keys) => keys,
@@ -166,14 +167,14 @@ async fn send_events(env: &Env, settings: &WatcherSettings, usage: &Usage, line:
     }
 }
 
-/// The result of a complete tick.
+/// The result of a complete run of the watcher.
 struct Ticked {
     report: Report,
-    /// Balances of the wallets that pay fees; `None` if this tick did not read them.
+    /// Balances of the wallets that pay fees; `None` if this run did not read them.
     wallets: Option<Vec<WalletBalance>>,
 }
 
-/// Number of ticks after which the balances of the wallets that pay fees are read again.
+/// Number of runs of the watcher after which the balances of the wallets that pay fees are read again.
 const READ_WALLETS_EVERY: u64 = 30;
 
 /// Reads the balances of the platform's wallet and of the wallet of the escrow contract's first arbiter.
@@ -189,7 +190,7 @@ async fn balances(settings: &WatcherSettings, keys: &PlatformKeys, chain: &Block
     wallets
 }
 
-/// Returns the alarm for a tick that ended early.
+/// Returns the alarm for a run of the watcher that ended early.
 fn failure(fault: &Fault) -> Alarm {
     let name = match fault {
         Fault::Chain(ChainError::Forbidden(_)) => AlarmName::ProviderRefusesProject,
@@ -223,7 +224,7 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
         sells: settings.sells,
         lead: settings.lead,
         now,
-        // None after its time is over.
+        // No calls are left once the run's time is over.
         calls_left: &|| if edge::now_ms() < until { usage.calls_left() } else { 0 },
     };
     let ticked = watch.tick().await;

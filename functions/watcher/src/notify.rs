@@ -1,8 +1,8 @@
-//! Notifies the operator: sends alarms to a webhook, and a sign of life to a monitoring service after each complete
-//! tick.
+//! Notifies the operator: sends alarms to a webhook, and a heartbeat to a monitoring service after each complete run of
+//! the watcher.
 //!
-//! A failure stops no tick and delays it by at most [`TIME`] for each of the two. It is logged, and the next tick tries
-//! again.
+//! A failure does not stop the run, and delays it by at most [`TIME`] for each of the two requests. It is logged, and
+//! the next run tries again.
 
 use std::{cell::RefCell, time::Duration};
 
@@ -52,8 +52,8 @@ thread_local! {
     static NOTIFIED: RefCell<Notified> = RefCell::default();
 }
 
-/// Notifies the operator of a tick's outcome. `record` is the database's record of earlier ticks, or `None` if the
-/// database is unavailable.
+/// Notifies the operator of the outcome of a run of the watcher. `record` is the database's record of earlier runs, or
+/// `None` if the database is unavailable.
 pub async fn notify(lookup: &Lookup<'_>, database: &D1, outcome: &TickOutcome, record: Option<TickRecord>, now: u64) {
     if let Some(url) = lookup(ALARM_URL) {
         tell(&url, database, alarms(outcome, record.as_ref()), record, now).await;
@@ -63,7 +63,7 @@ pub async fn notify(lookup: &Lookup<'_>, database: &D1, outcome: &TickOutcome, r
     }
 }
 
-/// Returns the alarms of a tick of which the operator should be notified.
+/// Returns the alarms that the operator should be notified of after a run of the watcher.
 fn alarms(outcome: &TickOutcome, record: Option<&TickRecord>) -> Vec<Alarm> {
     let failures = record.map_or(u32::MAX, |record| record.failures);
     let failed = outcome.failed.iter().filter(|failed| notice::is_worth_notifying(failed, failures));

@@ -1,14 +1,14 @@
-//! Stores the number of the last tick in Workers KV.
+//! Stores the number of the watcher's last run in Workers KV.
 
 use edge::kv::{self, KvStore};
 use market::watch::number::NumberStore;
 use worker::Env;
 
-/// Name of the binding of the KV namespace with the number of the last tick.
+/// Name of the binding of the KV namespace that stores the number of the watcher's last run.
 const BINDING: &str = "TICKS";
 const KEY: &str = "number";
 
-/// The KV namespace that stores the number of the last tick, or the reason why it is not available.
+/// The KV namespace that stores the number of the watcher's last run, or the reason why it is not available.
 pub struct KvNumber(Result<KvStore, String>);
 
 impl KvNumber {

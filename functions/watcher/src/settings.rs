@@ -11,7 +11,8 @@ use escrow::Deployment;
 use market::chain_state::ClockLead;
 use worker::Env;
 
-/// Maximum setting for the number of provider calls per tick: the paid plan's 1,000 subrequests, minus room for D1.
+/// Maximum value of the setting for outgoing calls per run of the watcher: the paid plan's 1,000 subrequests, minus
+/// room for D1.
 const MOST_CALLS_PER_TICK: u32 = 900;
 
 /// The watcher's settings.
@@ -21,7 +22,7 @@ pub struct WatcherSettings {
     pub deployment: Option<Deployment>,
     /// Whether the watcher acts as the seller (posts results and collects money). If not, it only acts for buyers.
     pub sells: bool,
-    /// Maximum number of provider calls per tick; by default as many as the Workers free plan allows.
+    /// Maximum number of outgoing calls per run of the watcher; by default as many as Workers' free plan allows.
     pub calls_per_tick: u32,
     /// Maximum size of the database in bytes.
     pub database_bytes: u64,

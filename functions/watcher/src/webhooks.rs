@@ -1,7 +1,7 @@
-//! Sends events to owners' webhooks after a tick.
+//! Sends events to owners' webhooks at the end of a run of the watcher.
 //!
-//! A receiver that fails is logged as a number only, because its address may contain a secret. Failures stop no tick. The
-//! number of messages per tick is bounded and shared by the webhooks that are due.
+//! A receiver that fails is logged as a number only, because its address may contain a secret. A failure does not stop
+//! the run. The number of messages per run is bounded, and divided equally among the webhooks that are due.
 
 use std::{cell::Cell, time::Duration};
 
@@ -17,19 +17,19 @@ use worker::{Headers, Method, Request, RequestInit, RequestRedirect};
 
 /// Timeout of a message. The specification recommends 15 to 30 seconds.
 const TIME: Duration = Duration::from_secs(15);
-/// Time in ms after which a tick begins no further message. Those that were not sent are due for the next tick.
+/// Time in ms after which a run of the watcher sends no further messages. The next run sends the remaining ones.
 const SENDING_MS: u64 = 20_000;
 /// Maximum number of messages that wait for an answer at the same time. Workers allow six connections.
 const PARALLEL: usize = 4;
-/// Number of messages that every tick may send. Together with the other calls of a tick, they stay within the outgoing
-/// calls of Workers' free plan.
+/// Number of messages that every run of the watcher may send, even if it has used up its outgoing calls. By default the
+/// sum stays below the 50 subrequests of Workers' free plan.
 const MESSAGES: u32 = 8;
-/// Maximum number of messages per tick. Fewer are sent if the tick has used up its outgoing calls.
+/// Maximum number of messages per run of the watcher. Fewer are sent if few outgoing calls are left.
 const MAX_MESSAGES: u32 = 100;
-/// Maximum number of messages per tick to one webhook.
+/// Maximum number of messages to one webhook per run of the watcher.
 const MAX_PER_WEBHOOK: u32 = 10;
 
-/// Numbers of messages of a tick, for the log.
+/// Numbers of messages that one run of the watcher sent, for the log.
 #[derive(Debug, Default)]
 pub struct Sent {
     delivered: Cell<u32>,
@@ -56,8 +56,9 @@ pub struct Sender<'a> {
 impl Sender<'_> {
     /// Claims the webhooks that are due, sends each an equal number of events, and records the outcomes.
     ///
-    /// # Errors Returns [`DatabaseError`] if nothing was claimed, or if the outcomes could not be recorded. Then the
-    /// messages are sent again.
+    /// # Errors
+    /// Returns [`DatabaseError`] if nothing was claimed, or if the outcomes could not be recorded. In the second case
+    /// the messages are sent again.
     pub async fn send(&self) -> Result<Sent, DatabaseError> {
         let (sent, begun) = (Sent::default(), edge::now_ms());
         let most = self.usage.calls_left().saturating_add(MESSAGES).min(MAX_MESSAGES);

@@ -23,7 +23,7 @@ use provider::Provider;
 use super::{BlueprintArgument, derive};
 use crate::secret;
 
-/// Validity of the publishing transaction in seconds, which is also how long the command waits for a block with it.
+/// Validity of the publishing transaction in seconds, and the maximum time for which the command waits for its block.
 const VALID_SECONDS: u64 = 600;
 
 /// Arguments of `deploy`.

@@ -35,20 +35,20 @@ use crate::{
 
 /// Maximum number of calls to the provider and the arbiter that it takes to ask the arbiter once.
 const CALLS_TO_ASK: u32 = 4;
-/// Maximum number of provider calls for an action with a second attempt. The calls that read the platform's wallet are
-/// included.
+/// Maximum number of provider calls for an action that needs a second attempt, including the calls that read the
+/// platform's wallet.
 const CALLS_PER_JOB: u32 = 8;
-/// Maximum number of provider calls for an action with a second attempt, if the platform's wallet was already read. The
-/// wallet is read again for the second attempt.
+/// Maximum number of provider calls for an action that needs a second attempt, if the platform's wallet was read
+/// before. The second attempt reads it again.
 const CALLS_WITH_WALLET: u32 = 6;
-/// SQL query that returns a row if the creator of a purchase is no longer owed a payout, so that none is stored. A
-/// concurrent run of the watcher may have rolled back the arbiter's award, and pay the creator's share out of the
-/// escrow.
+/// SQL query that returns a row if the creator of a purchase is no longer owed a payout; the payout is then not
+/// recorded. A concurrent run of the watcher may have found that a rollback removed the arbiter's award. The creator's
+/// share is then paid out of the escrow.
 const NOT_OWED: &str = "SELECT 'not owed' WHERE NOT EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?1 ->> '$.purchase' AND creator_due = 1)";
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Performs tasks as long as calls are left. A task that fails because of the provider is postponed. After several
-    /// such failures, the remaining tasks are left to the watcher's next run.
+    /// Performs tasks as long as provider calls are left. A task that fails because of the provider is postponed. After
+    /// several such failures, the remaining tasks are left to the watcher's next run.
     pub(super) async fn act(
         &mut self,
         deployment: &Deployment,
@@ -214,8 +214,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.late_results.entry(*purchase).and_modify(|known| *known = why.to_string());
     }
 
-    /// Returns the platform's wallet, with outputs of at least this amount if it holds as much. The wallet is read once
-    /// per run of the watcher.
+    /// Returns the platform's wallet. If it was not read yet, reads outputs that hold at least `needs` in total, or all
+    /// outputs if the wallet holds less.
     async fn take_wallet(&mut self, key: &SigningKey, needs: Lovelace) -> Result<PlatformWallet, PortError> {
         if let Some(known) = self.wallet.take() {
             return Ok(known);

@@ -12,10 +12,11 @@ use sql::{Database, DatabaseError, Read};
 
 use super::{Keys, ServiceWallet, Watch, due::SERVICE_WALLET};
 
-/// Maximum time in ms until a dispute's next check for which an overdue dispute raises an alarm. After a failure, the
-/// next check is due sooner. A dispute that only waits for evidence has a later check, and raises none.
+/// Time in ms. An overdue dispute raises an alarm only if its next check is due within this time. After a failure the
+/// next check is due sooner; a dispute that only waits for evidence is checked later.
 const PUT_OFF_MS: Millis = 5 * 60_000;
-/// Maximum number of escrows that one run of the watcher examines for alarms, those that are due first.
+/// Maximum number of escrows that one run of the watcher examines for alarms. The escrows that are due first are
+/// examined.
 const MAX_ESCROWS: u32 = 20;
 
 /// An open escrow, with the facts from which alarms are derived.
@@ -67,7 +68,7 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
                     format!("the escrow of {purchase} is at another contract than the watcher's ESCROW_DEPLOYMENT");
                 return Some(Alarm::new(AlarmName::OtherContract, message));
             }
-            // A datum that cannot be read raises an alarm where the escrow is due.
+            // An unreadable datum is reported when the escrow is due.
             let datum = hex::decode(datum).ok().and_then(|cbor| Datum::from_cbor(&cbor).ok())?;
             let message = || format!("the escrow of {purchase} has another seller than the watcher's SELLER_SECRET");
             (datum.seller.key_address() != Some(seller)).then(|| Alarm::new(AlarmName::OtherSeller, message()))
@@ -96,7 +97,7 @@ fn open() -> Read<Vec<Open>> {
     )
 }
 
-/// Builds the query that reads the disputes that were not settled in time.
+/// Builds the query that reads the purchases whose disputes were not settled in time.
 fn late(clock: Millis) -> Read<Vec<String>> {
     sql::read!(
         "SELECT e.purchase_id FROM escrows e JOIN purchases p ON p.id = e.purchase_id \

@@ -59,7 +59,7 @@ enum HistoryEntry {
     NoCalls,
 }
 
-/// Whether the steps of an entry's transaction are recorded.
+/// Column that says whether the escrow steps of an entry's transaction are recorded.
 #[derive(Deserialize)]
 struct HasSteps {
     #[serde(deserialize_with = "sql::flag")]
@@ -67,8 +67,8 @@ struct HasSteps {
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Reads further pages of the address's history, until this run of the watcher has no provider calls left. Returns
-    /// whether it found steps of known escrows.
+    /// Reads further pages of the transaction history of the contract's address, until this run of the watcher has no
+    /// provider calls left. Returns whether new steps of known escrows were found.
     pub(super) async fn backfill(
         &mut self,
         deployment: &Deployment,
@@ -88,7 +88,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 }
             };
             let full = page.len() == PAGE;
-            // Transactions above the tick's newest block are left out, because a rollback of them would go unnoticed.
+            // Transactions above this run's newest block are left out, because a rollback of them would go unnoticed.
             let page: Vec<_> = page.into_iter().filter(|listed| listed.place.height <= self.view.tip.height).collect();
             let last = self.read_page(&page, std::mem::take(&mut again), &mut allowance).await?;
             let Some(last) = last else { break };
@@ -168,7 +168,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         };
         match read {
             Ok(Some(found)) => HistoryEntry::Found(Box::new(found)),
-            // The history lists it, so a view that shows no block of it lags behind.
+            // The history lists the transaction, so a provider that shows no block with it lags behind.
             Ok(None) if entry.state != EntryState::Included => HistoryEntry::NotNow,
             Ok(None) => HistoryEntry::Passed,
             Err(error) => {

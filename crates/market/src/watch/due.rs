@@ -10,8 +10,8 @@ use crate::purchase::newest;
 
 /// Number of due escrows that one query reads, without the contents of their listings.
 pub(super) const PAGE: u32 = 128;
-/// Assumed deadline, in ms after an escrow's last deadline, of actions that have none: collecting, refunding, asking
-/// the arbiter.
+/// Time in ms after an escrow's last deadline. Actions without a deadline (collecting, refunding, asking the arbiter)
+/// are ordered as if their deadline were at that time.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
 /// Time in ms by which each failed action without a deadline moves its escrow back in the order in which the watcher
 /// handles escrows.
@@ -91,7 +91,7 @@ impl Due {
     }
 }
 
-/// Decodes a datum. An invalid datum does not affect other rows.
+/// Decodes a datum. Returns `None` if it is invalid, so that one invalid row does not fail the whole query.
 fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D::Error> {
     let cbor = hex::decode(String::deserialize(stored)?).ok();
     Ok(cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok()))
@@ -102,7 +102,7 @@ pub(super) const SERVICE_WALLET: &str = "(SELECT json_object('owner', a.owner, '
     'keyVersion', a.key_version) FROM accounts a WHERE a.wallet_address = p.buyer_address)";
 
 /// Builds the query that reads the due escrows on which no transaction of the platform is pending. Skips the first
-/// `except` of them.
+/// `except` escrows.
 ///
 /// The escrows are ordered by deadline: results by the seller's deadline, and disputes by the buyer's. All other
 /// actions can wait, and come last.
@@ -114,7 +114,8 @@ pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
             service_wallet = SERVICE_WALLET,
             height = newest("height", "e.purchase_id"),
             fresh = "p.status IN ('FundsLocked', 'RefundRequested') AND e.submit_result_ms > ?1 AND coalesce(w.failures, 0) = 0",
-            // Moved forward by the time from issuance, so that it counts as due now: its buyer is waiting for the content.
+            // Results are ordered by the time of issuance instead of their deadline, because the buyer is waiting for
+            // the content.
             result =
                 format_args!("e.submit_result_ms - {SUBMIT_RESULT_MS} + coalesce(w.failures, 0) * {RESULT_FAILED_MS}"),
             no_deadline =
@@ -125,7 +126,8 @@ pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
     )
 }
 
-/// Builds the query that reads the creators who are owed a payout and have none pending, new ones first.
+/// Builds the query that reads the creators who are owed a payout and have none pending. Creators without an earlier
+/// attempt come first.
 ///
 /// A creator whose earlier payout may be in a block waits without delaying others. After a restore from a backup, no
 /// creator is returned until the payouts made since the backup are known.
@@ -133,8 +135,8 @@ pub(super) fn payouts() -> Read<Vec<DuePayout>> {
     sql::read!(include_str!("payouts.sql"))
 }
 
-/// Builds the statement that stores the result for an escrow, which is the hash of the delivered content. This hash
-/// never changes for a lock.
+/// Builds the statement that stores the result for an escrow (a hash over the lock's id and the delivered content), so
+/// that the content is read only once.
 pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Write {
     sql::write!(
         "INSERT INTO escrow_watch (purchase_id, utxo, next_at_ms, delivered_hash) \
@@ -146,7 +148,7 @@ pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Write {
 }
 
 /// Builds the statement that sets the time of each escrow's next check, unless the escrow has changed since it was
-/// read. A single statement sets all, because D1 limits the number of statements per invocation.
+/// read. A single statement sets all times, because D1 limits the number of statements per invocation.
 pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Write {
     let later = escrows.iter().map(|(due, at)| {
         json!({ "purchase": due.purchase, "utxo": due.utxo.to_string(), "at": at, "read": due.next_at,

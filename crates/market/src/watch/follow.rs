@@ -49,8 +49,9 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         Ok(self.write(statements).await?)
     }
 
-    /// Follows an escrow from its last known output by one step. The escrow becomes due at once, so that the watcher's
-    /// next run follows further steps. A buyer could make too many steps for one run.
+    /// Finds and records the transaction that spent an escrow's last known output. Later transactions are left to the
+    /// watcher's next run, for which the escrow becomes due, because a buyer could make more transactions than one run
+    /// can read.
     pub(super) async fn follow(&mut self, from: &TxRef) -> Result<Spending, PortError> {
         let mut recorded = Recorded::default();
         let spending = self.recorder().follow(from, &mut recorded).await;

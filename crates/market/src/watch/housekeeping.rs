@@ -10,10 +10,10 @@ use crate::{contents::Contents, event, limits::DAY_MS};
 
 /// Maximum depth of a rollback in blocks (the network's security parameter).
 const SECURITY_BLOCKS: u64 = 2_160;
-/// Maximum number of rows deleted per statement. Eight clients cannot write as many between two runs of the watcher.
+/// Maximum number of rows deleted per statement. More rows are seldom written between two runs of the watcher.
 const MAX_ROWS: u32 = 5_000;
-/// Maximum number of challenge claims deleted per statement. It is the number of sign-ins that a hundred networks can
-/// make in a minute. Claims are deleted an hour after they were made.
+/// Maximum number of challenge claims deleted per statement. It is the number of sign-ins that fifty client networks
+/// can make in a minute. Claims are deleted an hour after they were made.
 const MAX_CLAIMS: u32 = 30_000;
 const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// Lifetime of a payment identifier in ms.
@@ -27,8 +27,8 @@ const FAILED_SLOTS: u64 = 30 * DAY_SLOTS;
 /// no record is needed: the transaction is refused because it has expired or because a block includes it.
 const SETTLEMENT_SLOTS: u64 = 30 * DAY_SLOTS;
 
-/// SQL condition that holds for payments and locks without a purchase. Queries must also exclude those that blocks
-/// included without our submission, because their payers may still sign for them.
+/// SQL condition that holds for payments and locks without a purchase. Queries must also exclude transactions that
+/// somebody else submitted and a block includes, because their payers may still claim them with a signature.
 const PAYMENTS: &str = "kind IN ('payment', 'lock') AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
 /// SQL condition that holds for actions on escrows. Once such an action has ended, its entry can be deleted, because
@@ -79,9 +79,9 @@ fn statements(now: Millis, tip: &Tip) -> Vec<Write> {
     statements
 }
 
-/// Builds the statement that gives up the external transactions of this kind whose validity ended before the slot
-/// `before`. They were too many for the watcher to look up one by one. If a block includes one of them, a later request
-/// of its payer or of the other server finds that out.
+/// Builds the statement that gives up external transactions of this kind that are still open although their validity
+/// ended before the slot `before`, because the watcher could not look up all of them. If a block includes such a
+/// transaction, a later request of its payer or of the other server finds the block.
 fn give_up_expired(kind: &str, before: u64) -> Write {
     let which = format!(
         "SELECT tx_id FROM outbox WHERE kind = '{kind}' AND phase = 'open' \
@@ -100,8 +100,8 @@ fn remove_entries(which: &str, before: u64) -> Write {
     )
 }
 
-/// Builds the statement that deletes ended settlements for other servers, whose validity ended before the slot `before`.
-/// Those whose inputs are still reserved stay until a later tick.
+/// Builds the statement that deletes closed settlements for other servers whose validity ended before the slot
+/// `before`. A settlement whose inputs are still reserved stays until a later run of the watcher.
 fn remove_settlements(before: u64) -> Write {
     sql::write!(
         "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox INDEXED BY outbox_settlements WHERE kind = 'settlement' \
@@ -112,7 +112,8 @@ fn remove_settlements(before: u64) -> Write {
     )
 }
 
-/// Builds the statements that delete registrations without approval, and ended grants whose spending no longer counts.
+/// Builds the statements that delete expired data of agents: requests for approval, registrations without a grant,
+/// cached documents, assertions, and grants that ended long ago, with the records of their spending.
 fn agents(now: Millis) -> Vec<Write> {
     let due =
         format!("(SELECT id FROM oauth_clients WHERE kept_until_ms < ?1 ORDER BY kept_until_ms LIMIT {MAX_ROWS})");

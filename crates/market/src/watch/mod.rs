@@ -7,8 +7,8 @@
 //! rollbacks    again, or expired   escrows     idle escrows     on new steps
 //! ```
 //!
-//! Purchases change only by what the chain shows, and actions are submitted only through the outbox. A tick can be
-//! killed at any point and two can run at once; the next tick resumes. The address's history is read last and within
+//! Purchases change only by what the chain shows, and actions are submitted only through the outbox. A run can be
+//! killed at any point, and two runs may overlap; the next run resumes. The address's history is read last and within
 //! bounds, because anyone can add to it.
 
 mod act;
@@ -50,7 +50,7 @@ pub struct Report {
     pub read: u32,
     /// Number of other parties' transactions that were skipped because they could not be read.
     pub skipped: u32,
-    /// Number of new escrow steps.
+    /// Number of newly recorded escrow steps, which are transactions that changed an escrow.
     pub steps: u32,
     pub rolled_back: bool,
     /// Number of the service's own transactions that were found in a block.

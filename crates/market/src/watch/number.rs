@@ -14,7 +14,7 @@
 use cardano::slots::Millis;
 use sql::{Database, DatabaseError, One, Write};
 
-/// A store, outside the database, of the number of the watcher's newest run.
+/// A store outside the database for the number of the watcher's newest run.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait NumberStore {
     /// Returns the stored number; `None` if none was ever written.
@@ -45,7 +45,7 @@ const WRITE_EVERY: u64 = 2;
 /// Assigns a number to the run of the watcher that begins now (POSIX ms). If the store outside the database has a
 /// higher number, marks the database as restored from a backup.
 ///
-/// If the store cannot be read, the report says so and the run continues, because it also protects buyers.
+/// If the store cannot be read, the report says so and the run continues, because the watcher also acts for buyers.
 ///
 /// # Errors
 /// Returns [`DatabaseError`] if the database is unavailable; the run must not continue then.
@@ -54,7 +54,7 @@ pub async fn begin<D: Database, N: NumberStore>(
     store: &N,
     now: Millis,
 ) -> Result<TickNumber, DatabaseError> {
-    // Read first: a tick that begins meanwhile may write a higher number.
+    // The store is read first, because a run that begins meanwhile may write a higher number.
     let stored = store.read().await;
     let One(number) = database.execute(next_number(now)).await?;
     let mut begun = TickNumber { number, notes: vec![] };

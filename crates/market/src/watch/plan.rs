@@ -59,12 +59,12 @@ pub(super) struct DueAction {
 type DecidedStep = (NextStep, Option<ContentHash>);
 
 impl DueAction {
-    /// Returns whether an action may share a transaction with others. Only the seller's actions that have not failed
-    /// before may.
+    /// Returns whether an action may share a transaction with others. Only actions of the seller that have not failed
+    /// before may be combined.
     ///
-    /// A result shortly before its deadline may not, because the shared transaction expires at the earliest deadline in
-    /// it. A collection without a payout to a creator may not, because the payout of another sale would count as its
-    /// own.
+    /// A result is posted alone shortly before its deadline, because a shared transaction expires at the earliest
+    /// deadline of its escrows. A collection without a payout to the creator is made alone, because the payout of
+    /// another sale in the same transaction could be taken for its own.
     fn can_batch(&self, clock: Millis) -> bool {
         let may_share = match self.step {
             NextStep::Collect => self.due.share > Lovelace::ZERO,
@@ -86,9 +86,9 @@ impl DueAction {
     }
 }
 
-/// Groups actions into tasks and orders the tasks by their first escrows. Actions that buyers cannot forestall come
-/// first, because they would fail if they spent the change of an action that a buyer forestalls. The arbiter is asked
-/// last.
+/// Groups actions into tasks, in the order of their first escrows. Payouts come first, and then results that buyers can
+/// no longer prevent, so that these do not spend the change of a transaction that a buyer can still make fail. The
+/// arbiter is asked after all actions.
 fn tasks(payouts: Vec<DuePayout>, actions: Vec<DueAction>, clock: Millis) -> VecDeque<Task> {
     let (mut jobs, mut asked): (Vec<Vec<DueAction>>, _) = (vec![], vec![]);
     for action in actions {
@@ -123,8 +123,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Plan { tasks: tasks(payouts, actions, self.view.clock), needs, waiting })
     }
 
-    /// Decides on actions for due escrows page by page, until there is enough to do. Idle escrows are postponed. Those
-    /// of them that may have been spent meanwhile are returned.
+    /// Decides on actions for due escrows page by page, until there is enough to do. Returns the actions, and the idle
+    /// escrows that may have been spent meanwhile, each with the time of its next check. Other idle escrows are
+    /// postponed.
     async fn decide_all(&mut self, mut due: Vec<Due>) -> Result<(Vec<DueAction>, Vec<(Due, Millis)>), PortError> {
         let (mut actions, mut waiting) = (vec![], vec![]);
         let most = MAX_PLANNED.min(usize::try_from(self.calls_left().saturating_mul(3) / 5).unwrap_or(0));
@@ -172,7 +173,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// Decides what to do with a due escrow. If `reads` is `false`, the content is not read; returns `None` if the
-    /// decision depends on it.
+    /// decision depends on the content.
     pub(super) async fn decide(&mut self, due: &Due, reads: bool) -> Result<Option<DecidedStep>, PortError> {
         let datum = due.datum()?;
         let wallet = due.service_wallet.as_ref().filter(|wallet| datum.buyer.key_address() == Some(wallet.address));

@@ -18,8 +18,8 @@ use crate::{
     transitions::acts_on_escrows,
 };
 
-/// Maximum number of blocks with the service's transactions that a run of the watcher checks after a rollback. Also the
-/// maximum number of transactions that it looks up per removed block.
+/// Maximum number of blocks with the service's transactions for which one run of the watcher checks whether a rollback
+/// removed them.
 const MAX_BLOCKS: u32 = 12;
 const MAX_RECHECKED: u32 = 12;
 
@@ -107,7 +107,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     /// Returns whether another included transaction spent an escrow of the unconfirmed action `tx`. If so, records that
     /// transaction and marks the action as rejected, so that it does not reserve its other escrows until it expires.
     async fn is_superseded(&mut self, tx: &TxHash) -> Result<bool, PortError> {
-        // A conflict found before may have given up this one too.
+        // A conflict that was found before may have given up this entry too.
         let entry = self.ports.database.fetch(by_id(tx)).await?;
         let Some(entry) = entry.filter(|entry| entry.state.is_open()) else { return Ok(false) };
         let mut unserved = None;
@@ -117,7 +117,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
             match self.follow(&escrow).await {
                 Ok(Spending::SpentBy(by)) => {
-                    // Repeated, in case recording was interrupted.
+                    // Repeated, in case an earlier run was interrupted before it recorded the conflict.
                     self.outbox().give_up_conflicting(&entry.tx, &by).await?;
                     return Ok(true);
                 }
@@ -142,7 +142,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Decision::Refuse(reason) => self.report.note(&entry.tx, reason),
             _ => {}
         }
-        // If it was not found, the stored block does not count: of two ticks that find it gone, one alone records that.
+        // If the transaction was not found, its stored block does not count: if two runs notice this, only one of them
+        // records it.
         let block = entry.block.filter(|_| decision != Decision::Unconfirm);
         let block = block.filter(|block| entry.state == EntryState::Included && knows(&self.view.tip, block));
         let found = block.map(|block| found_in(entry, &block)).transpose()?.flatten();

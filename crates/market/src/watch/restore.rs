@@ -7,11 +7,11 @@
 //! ```
 //!
 //! Only transactions signed by the wallet's own key count, so strangers cannot create purchases. Reading starts when
-//! everything that was submitted before the restore is in a block or has expired, and ends at that time; later
-//! transactions are in the outbox.
+//! everything that was submitted before the restore is in a block or has expired. Later transactions are in the outbox
+//! and are not read.
 //!
-//! Ticks do this rather than a command of the operator, because whoever restores a database may not know of the
-//! command, and because ticks let each wallet pay again as soon as it has been read.
+//! The watcher does this, and not a command of the operator, because whoever restores a database may not know of the
+//! command, and because each wallet can pay again as soon as the watcher has read it.
 
 use api_types::{Alarm, AlarmName};
 use cardano::{
@@ -38,8 +38,8 @@ use crate::{
     subject, transitions,
 };
 
-/// Time in ms that must pass after the last transaction submitted before a restore was included or has expired. By
-/// then, a rollback can no longer remove it from its block.
+/// Time in ms to wait after the last transaction from before a restore was included or has expired. After this time,
+/// all nodes of a provider are assumed to show the transaction's block.
 const DEEP_AFTER_MS: Millis = 2 * 60_000;
 /// Maximum number of wallets read per run of the watcher.
 const MAX_WALLETS: u32 = 20;
@@ -55,8 +55,8 @@ struct UnreadWallet {
     restored: Millis,
 }
 
-/// Returns an alarm for each escrow in a transaction that names this seller and belongs to no known purchase. Its payer
-/// may still present the transaction, and its buyer can take the money back.
+/// Returns an alarm for each escrow with this seller that a transaction creates. The transaction must belong to no
+/// known purchase. Its payer may still present it, and the buyer can take the money back from the escrow.
 pub(super) fn unknown_escrows(
     utxos: &TransactionUtxos,
     deployment: &Deployment,
@@ -256,8 +256,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Some(self.included(payment.entry(), Some(payment.insert(block.time_ms)), block)?))
     }
 
-    /// Returns the price that a transaction by one of our wallets locks in an escrow that names the platform as seller:
-    /// the locked amount without the buyer's collateral. `None` if it creates no such escrow.
+    /// Returns the price that a transaction locks in an escrow with the platform as seller: the locked amount without
+    /// the buyer's collateral. `None` if the transaction creates no such escrow.
     fn locked_price(&self, utxos: &TransactionUtxos) -> Option<Lovelace> {
         let escrow = escrows_of(utxos, self.ports.deployment?, &self.platform()?).next()?;
         escrow.utxo.value.lovelace.checked_sub(escrow.datum.collateral_return)
@@ -284,7 +284,7 @@ pub(super) fn has_unread_wallets() -> Read<Option<String>> {
     )
 }
 
-/// Builds the query for the wallets whose transactions have to be read again after a restore, least recently read
+/// Builds the query for the wallets whose transactions have to be read again after a restore, lowest reading position
 /// first.
 fn wallets_to_read(time: Millis) -> Read<Vec<UnreadWallet>> {
     sql::read!(
@@ -296,7 +296,7 @@ fn wallets_to_read(time: Millis) -> Read<Vec<UnreadWallet>> {
     )
 }
 
-/// Builds the query that returns those of the given transactions that have an outbox entry.
+/// Builds the query that selects the given transactions that have an outbox entry.
 fn known(ids: &[TxHash]) -> Read<Vec<TxHash>> {
     sql::read!("SELECT tx_id FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))", json!(ids).to_string())
 }

@@ -24,7 +24,8 @@ const MAX_ACTIONS: u32 = 12;
 const MAX_LOCKS: u32 = 16;
 const MAX_PAYMENTS: u32 = 4;
 const MAX_WITHDRAWALS: u32 = 2;
-/// Maximum number of open settlements for other servers that are checked per tick, after the shop's own transactions.
+/// Maximum number of open settlements for other servers that are checked per run of the watcher, after the shop's own
+/// transactions.
 const MAX_SETTLEMENTS: u32 = 4;
 /// Position within a block that is higher than that of any transaction.
 const END_OF_BLOCK: i64 = 1_000_000;

@@ -62,8 +62,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let tip = self.view.tip;
         let seller = self.view.seller.map(|seller| seller.to_string()).unwrap_or_default();
         let [check_later, signers] = due::signers_changed(&format!("{seller} {}", self.ports.keys.versions()));
-        // A node on another fork may have shown a block of a known height, and a slower tick or a request may have stored
-        // it since. In this order: entries in the new block and in known ones need no check.
+        // A node on another fork may have shown a block of a known height, and a slower run or a request may have
+        // stored it since. So all recent entries are marked for a check, and then the marks of entries in the new block
+        // and in known blocks are cleared.
         let statements = (
             recheck(stored.known_to.saturating_sub(SETTLED_DEPTH), tip.height),
             note_block(&tip, &stored),
@@ -109,8 +110,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// Reads the blocks of the chain from the newest one down to the newest known one, and further down to the oldest
-    /// block in which own entries are to be checked. A single call reads all of them. If it fails, each block is looked
-    /// up by itself.
+    /// block in which entries of this service are to be checked. A single call reads all of them. If it fails, each
+    /// block is looked up by itself.
     async fn read_chain(&mut self, newest: &SeenBlock, tip: &Tip) {
         let depth = tip.height.saturating_sub(newest.height.saturating_sub(SETTLED_DEPTH));
         let count = usize::try_from(depth).unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
@@ -180,9 +181,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Builds the statement that clears `recheck` of entries in blocks that the watcher has seen, because it would detect a
-/// rollback of such a block. Entries in blocks at or below the height `deep` are looked up once more before, when the
-/// nodes of all forks agree.
+/// Builds the statement that clears the mark `recheck` of entries in blocks that the watcher has seen, because it would
+/// detect a rollback of such a block. Entries in blocks at or below the height `deep` keep the mark until they were
+/// looked up once more.
 pub(super) fn clear_recheck(deep: u64) -> Write {
     sql::write!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height > ?1 \

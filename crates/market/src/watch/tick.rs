@@ -85,7 +85,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     /// Plans and performs actions, and checks whether idle escrows were spent meanwhile.
     async fn plan_and_act(&mut self, deployment: &escrow::Deployment) -> Result<(), PortError> {
         let Plan { tasks, needs, waiting } = self.plan().await?;
-        // An earlier plan of this tick may have read too little of the wallet.
+        // An earlier plan of this run may have read too little of the wallet.
         self.wallet = None;
         self.act(deployment, tasks, needs).await?;
         self.follow_all(waiting).await

@@ -21,7 +21,7 @@ impl WebhookUrl {
     /// Parses an address.
     ///
     /// # Errors
-    /// Returns the rule for addresses if this one breaks it.
+    /// Returns an error that states the rule for addresses if `text` breaks it.
     pub fn parse(text: &str, on_local_ledger: bool) -> Result<Self, Error> {
         let url = Url::parse(text).ok().filter(|url| text.len() <= MAX_ADDRESS && url.as_str().len() <= MAX_ADDRESS);
         let url = url.filter(|url| is_bare(url) && (is_public(url) || (on_local_ledger && is_loopback(url))));

@@ -12,7 +12,7 @@ use crate::limits::DAY_MS;
 const FIRST_PAUSE_MS: Millis = 60_000;
 /// Maximum pause in ms between two attempts.
 const MAX_PAUSE_MS: Millis = 60 * 60_000;
-/// Maximum number of attempts to send one event: with these pauses, about a day.
+/// Maximum number of attempts to send one event. With the pauses between them, they take about a day.
 pub const MAX_ATTEMPTS: u32 = 29;
 /// Time in ms of uninterrupted failures after which a webhook is switched off.
 pub const OFF_AFTER_MS: Millis = 3 * DAY_MS;
@@ -20,8 +20,8 @@ pub const OFF_AFTER_MS: Millis = 3 * DAY_MS;
 /// Reason why an event could not be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// There was no answer in time, or no connection. Which one is not told, so that nobody learns by a webhook which
-    /// hosts and ports exist.
+    /// There was no answer in time, or no connection. The two cases are not distinguished, so that an owner cannot use
+    /// a webhook to find out which hosts and ports exist.
     #[error("the address did not answer")]
     NoAnswer,
     /// The answer's status is not 2xx.
@@ -36,14 +36,14 @@ pub enum Failure {
     NotAllowed,
 }
 
-/// How far a webhook is, before or after attempts.
+/// Delivery state of a webhook, before or after a run's attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Position of the last event that was delivered or given up.
     pub sent_seq: u64,
     /// Number of failed attempts to send the next event.
     pub attempts: u32,
-    /// Time of the first failure since the last delivery, POSIX ms; `None` if the last attempt was a delivery.
+    /// Time of the first failure since the last delivery, POSIX ms; `None` if the last attempt succeeded.
     pub failing_since: Option<Millis>,
 }
 
@@ -54,23 +54,23 @@ pub enum Next {
     WhenDue,
     /// At this time, POSIX ms.
     At(Millis),
-    /// Never, until its owner switches it on again.
+    /// Never, until the owner switches the webhook on again.
     Off,
 }
 
-/// Result of the attempts of one tick.
+/// Result of one run's attempts to deliver events to a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     pub progress: Progress,
     pub next: Next,
-    /// The failure with which the attempts ended.
+    /// Failure that ended the attempts; `None` if no attempt failed.
     pub failure: Option<Failure>,
     /// Whether an event was delivered.
     pub delivered: bool,
 }
 
-/// Decides what follows from a tick's attempts. `delivered` is the position of the last event that was delivered, and
-/// `failed` the event after it that could not be, if the attempts ended so.
+/// Decides what follows from one run's attempts to deliver events. `delivered` is the position of the last delivered
+/// event. `failed` is the event that ended the attempts, by its position, with the reason; `None` if no attempt failed.
 #[must_use]
 pub fn outcome(before: &Progress, delivered: Option<u64>, failed: Option<(u64, Failure)>, now: Millis) -> Outcome {
     let progress = match delivered {

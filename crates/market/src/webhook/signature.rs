@@ -8,13 +8,13 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-/// Domain of the keys of webhooks, which separates them from other keys that are derived from a master secret.
+/// Domain separator for the keys of webhooks, because other keys are derived from the same master secrets.
 const DOMAIN: &[u8] = b"surety:webhook:v1\n";
 /// Prefix of a secret's text.
 const PREFIX: &str = "whsec_";
 
-/// Random bits of a webhook, hexadecimal. Together with the master secret they determine its secret, and alone they say
-/// nothing about it.
+/// Random bits of a webhook, in hexadecimal. The webhook's secret is derived from these bits and the master secret; the
+/// bits alone do not reveal it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Salt(String);
 
@@ -25,13 +25,13 @@ impl Salt {
         Self(hex::encode(random))
     }
 
-    /// Returns a stored salt.
+    /// Creates a salt from its stored text.
     #[must_use]
     pub const fn stored(text: String) -> Self {
         Self(text)
     }
 
-    /// Returns the text that is stored.
+    /// Returns the salt as text, in the form in which it is stored.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -43,7 +43,8 @@ impl Salt {
 pub struct Secret(Zeroizing<[u8; 32]>);
 
 impl Secret {
-    /// Derives the secret of an owner's webhook with HKDF-SHA-256. `None` never happens for a key of this length.
+    /// Derives the secret of an owner's webhook with HKDF-SHA-256. Never returns `None`, because HKDF can output 32
+    /// bytes.
     #[must_use]
     pub fn derive(master: &[u8], key_version: u32, owner: &str, salt: &Salt) -> Option<Self> {
         // The salt has a fixed length and the owner comes last, so different inputs never produce the same info.
@@ -60,7 +61,7 @@ impl Secret {
     }
 
     /// Signs a message, and returns the value of the header `webhook-signature`. `timestamp` is the time of the attempt
-    /// in POSIX seconds. `None` never happens for a key of this length.
+    /// in POSIX seconds. Never returns `None`, because HMAC accepts keys of any length.
     #[must_use]
     pub fn sign(&self, id: &str, timestamp: u64, body: &str) -> Option<String> {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.0.as_ref()).ok()?;

@@ -31,7 +31,7 @@ use crate::{
 /// Delay in ms before a result is retried if the platform's wallet has too few free outputs.
 const FUNDS_MS: Millis = 10_000;
 
-/// An escrow, with the planned transaction of its action.
+/// An action on an escrow, with the plan of its transaction.
 struct Planned {
     action: DueAction,
     escrow: Escrow,
@@ -39,8 +39,9 @@ struct Planned {
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Performs an action on several escrows in one transaction. If that fails, returns the tasks to try instead: two
-    /// with half of the escrows each, or the same action for a single escrow, once the wallet has been read again.
+    /// Performs an action on several escrows in one transaction. If the transaction fails, returns the tasks to try
+    /// next: two tasks with half of the escrows each, or, if there is only one escrow, the same task after the wallet
+    /// was read again.
     pub(super) async fn act_together(
         &mut self,
         deployment: &Deployment,
@@ -106,7 +107,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 Ok(true)
             }
             Ok(Spending::Unspent | Spending::Unknown) => Ok(false),
-            // Strangers can make this answer too long; the rest of the tick continues.
+            // Strangers can make this answer too long; the rest of the run continues.
             Err(PortError::Chain(
                 why @ (ChainError::TooLong | ChainError::Unavailable(_) | ChainError::Malformed(_)),
             )) => {
@@ -135,7 +136,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             let Some((_, step)) = step(&action) else { continue };
             match escrow_tx::plan(planner(deployment, platform), &escrow, &step, time) {
                 Ok(plan) => planned.push(Planned { plan, action, escrow }),
-                // The block is too old for the action; the next tick retries.
+                // The newest block is too old for the action; the next run retries.
                 Err(PlanError::NotYet(_)) => {}
                 Err(error) => self.retry_later(&action, &error).await?,
             }
@@ -143,8 +144,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(planned)
     }
 
-    /// Decodes the escrow's output from its transaction. The output may be spent already: the ledger then rejects the
-    /// action.
+    /// Decodes an escrow's output from the transaction that created it. If the output is already spent, the ledger
+    /// rejects the action.
     async fn escrow(
         &self,
         deployment: &Deployment,
@@ -173,7 +174,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let signers: Vec<&SigningKey> = std::iter::once(key).chain(&buyer).collect();
         let build = async |platform: &PlatformWallet| {
             let mut plans: Vec<TxPlan> = planned.iter().map(|planned| planned.plan.clone()).collect();
-            // Several escrows fill a transaction, and leave more than dust.
+            // Dust is merged only in a transaction for one escrow, because several escrows fill a transaction.
             if let [alone] = plans.as_mut_slice() {
                 alone.inputs.extend(platform.dust());
             }
