@@ -23,7 +23,7 @@ CREATE TABLE listings (
   -- Latest timestamps of the seller's proofs that took it off sale and offered it again: a proof counts once.
   take_off_signed_ms INTEGER NOT NULL DEFAULT 0,
   relist_signed_ms INTEGER NOT NULL DEFAULT 0,
-  sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),  -- negative only if a refund were counted twice
+  sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),  -- fails only if a refund is counted twice
   -- Long columns come last, so that reading only the others does not read their pages.
   title TEXT NOT NULL,
   card TEXT NOT NULL CHECK (json_valid(card)),   -- public JSON of everything but the figures
@@ -54,7 +54,8 @@ CREATE INDEX listings_by_seller ON listings (seller_address, seq, category, inst
   WHERE hidden_at_ms IS NULL;
 CREATE INDEX listings_taken_off ON listings (seller_address, seq) WHERE taken_off = 1;
 
--- Number of visible listings per 256 sequence numbers, a projection of `listings`: totals and distant pages need few rows.
+-- Numbers of visible listings per 256 sequence numbers, from which totals and distant pages are computed by reading few
+-- rows. A projection of `listings`.
 CREATE TABLE listings_counted (
   block INTEGER PRIMARY KEY,                     -- seq / 256
   visible_listings INTEGER NOT NULL CHECK (visible_listings >= 0),
@@ -85,14 +86,14 @@ CREATE TABLE sellers (
   withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (withdrawn >= 0),  -- escrows that paid the seller
   refunded INTEGER NOT NULL DEFAULT 0 CHECK (refunded >= 0),    -- escrows that paid the buyer back
   listed INTEGER NOT NULL DEFAULT 0 CHECK (listed >= 0),        -- listings, including hidden ones
-  listed_bytes INTEGER NOT NULL DEFAULT 0 CHECK (listed_bytes >= 0), -- size of their contents
-  latest_seq INTEGER NOT NULL DEFAULT 0,                        -- the newest of them
-  visible_listings INTEGER NOT NULL DEFAULT 0 CHECK (visible_listings >= 0), -- those that are not hidden
+  listed_bytes INTEGER NOT NULL DEFAULT 0 CHECK (listed_bytes >= 0), -- bytes of the contents of these listings
+  latest_seq INTEGER NOT NULL DEFAULT 0,                        -- `seq` of the newest listing
+  visible_listings INTEGER NOT NULL DEFAULT 0 CHECK (visible_listings >= 0), -- listings that are not hidden
   -- Score as it is shown, filtered and sorted: the percentage of `withdrawn`, rounded half up; -1 before the first closed escrow.
   reputation INTEGER GENERATED ALWAYS AS (CASE WHEN withdrawn + refunded = 0 THEN -1
     ELSE (200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded)) END) STORED
 ) STRICT, WITHOUT ROWID;
--- Sorts listings by their sellers' reputation, so that a change of it writes no listing.
+-- For sorting listings by their sellers' reputation without writing a listing when a reputation changes.
 CREATE INDEX sellers_by_reputation ON sellers (reputation, latest_seq) WHERE visible_listings > 0;
 
 -- Version of the catalogue, its ETag: a projection of `listings` and `sellers`. Every visible change increments it.
@@ -102,12 +103,13 @@ CREATE TABLE catalogue_version (
 ) STRICT;
 INSERT INTO catalogue_version (id, version) VALUES (1, 1);
 
--- The index has prefixes of the lengths that are searched; otherwise a search would scan all words with the prefix, and
--- a seller can list many. Combining marks are part of words, as in the parser of questions.
+-- Full-text index of listings. It contains prefixes of all lengths that searches use. Without them, a search would scan
+-- all words with the prefix, and a seller can list many such words. Combining marks are parts of words, as in the parser
+-- of searches.
 CREATE VIRTUAL TABLE listings_text USING fts5 (title, description, category, search_terms, content = 'listings', content_rowid = 'seq',
   prefix = '1 2 3 4 5 6 7 8', tokenize = "unicode61 categories 'L* N* Co M*'");
 
--- A seller changes both columns together. If only the time changes, an operator hid the listing.
+-- A seller changes `hidden_at_ms` and `taken_off` together. If only `hidden_at_ms` changes, an operator hid the listing.
 CREATE TRIGGER listings_hidden_by_operator AFTER UPDATE OF hidden_at_ms ON listings
 WHEN old.taken_off = 1 AND new.taken_off = 1 BEGIN
   UPDATE listings SET taken_off = 0 WHERE seq = new.seq;

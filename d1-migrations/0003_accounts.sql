@@ -1,7 +1,7 @@
 -- Accounts: owners who signed in with a wallet, and their service wallets. A service wallet's key is derived from the
 -- master secret, the key version and the owner, and not stored.
 CREATE TABLE accounts (
-  owner TEXT PRIMARY KEY,                        -- the address signed in with; 'demo' for the shared demo wallet
+  owner TEXT PRIMARY KEY,                        -- the address that signed in; 'demo' for the shared demo wallet
   owner_key TEXT CHECK (length(owner_key) = 56), -- payment key of the owner's address; NULL for the demo account
   wallet_address TEXT NOT NULL UNIQUE,
   wallet_key TEXT NOT NULL CHECK (length(wallet_key) = 56), -- payment key of the wallet's address
@@ -10,7 +10,7 @@ CREATE TABLE accounts (
   daily_budget INTEGER NOT NULL CHECK (daily_budget BETWEEN max_per_payment AND 500000000),
   ask_above INTEGER CHECK (ask_above BETWEEN 0 AND 99999999), -- price above which an agent's purchase needs the owner's approval
   protected_only INTEGER NOT NULL DEFAULT 0 CHECK (protected_only IN (0, 1)), -- whether agents may only buy with protection
-  min_reputation INTEGER NOT NULL DEFAULT 0 CHECK (min_reputation BETWEEN 0 AND 100), -- of sellers from whom agents may buy; 0: of any seller
+  min_reputation INTEGER NOT NULL DEFAULT 0 CHECK (min_reputation BETWEEN 0 AND 100), -- minimum for sellers from whom agents may buy; 0: any seller
   agents_paused INTEGER NOT NULL DEFAULT 0 CHECK (agents_paused IN (0, 1)), -- whether no agent may move money
   name TEXT CHECK (length(name) BETWEEN 1 AND 40), -- display name as a seller; NULL if the owner has set none
   created_at_ms INTEGER NOT NULL

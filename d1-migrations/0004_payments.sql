@@ -10,7 +10,7 @@ CREATE TABLE payments (
   amount_lovelace INTEGER NOT NULL CHECK (amount_lovelace > 0),
   creator_lovelace INTEGER NOT NULL CHECK (creator_lovelace BETWEEN 0 AND amount_lovelace),
                                                  -- the creator's share of a protected sale, by the fees at the time
-  header_digest TEXT NOT NULL,                   -- SHA-256 of the PAYMENT-SIGNATURE that claimed it
+  header_digest TEXT NOT NULL,                   -- SHA-256 of the PAYMENT-SIGNATURE header that presented it
   terms_digest TEXT,                             -- digest of the signed terms of a protected payment
   delivered_at_ms INTEGER,                       -- time of the first delivery
   verification TEXT CHECK (verification IN ('ok', 'mismatch', 'no_result_yet')), -- the buyer's verdict on what was delivered
@@ -39,7 +39,7 @@ CREATE TABLE payment_identifiers (
 CREATE INDEX payment_identifiers_by_tx ON payment_identifiers (tx_id);
 CREATE INDEX payment_identifiers_by_age ON payment_identifiers (created_at_ms);
 
--- The identifiers of a refused payment are free: its next claim may come under others.
+-- Deletes the identifiers of a refused payment, because it may be presented again with other identifiers.
 CREATE TRIGGER payments_refused AFTER UPDATE OF state ON outbox
 WHEN new.state = 'refused' AND new.kind IN ('payment', 'lock') BEGIN
   DELETE FROM payment_identifiers WHERE tx_id = new.tx_id;

@@ -45,14 +45,14 @@ CREATE TABLE escrow_steps (
   purchase_id TEXT NOT NULL REFERENCES purchases (id) ON DELETE CASCADE,
   tx_id TEXT NOT NULL CHECK (length(tx_id) = 64),
   height INTEGER NOT NULL,
-  position INTEGER NOT NULL,                     -- its number among the steps of this escrow; the lock is 0
+  position INTEGER NOT NULL,                     -- number of the step in its escrow; the lock is 0
   at_ms INTEGER NOT NULL,                        -- time of the block
   status TEXT NOT NULL,
-  utxo TEXT,                                     -- the escrow's output after it; NULL if the escrow ended
+  utxo TEXT,                                     -- the escrow's output after this step; NULL if the escrow ended
   datum TEXT NOT NULL,
   locked_lovelace INTEGER NOT NULL,
   result_hash TEXT,
-  creator_paid INTEGER NOT NULL CHECK (creator_paid IN (0, 1)), -- 1 if it also pays the creator
+  creator_paid INTEGER NOT NULL CHECK (creator_paid IN (0, 1)), -- 1 if the transaction also pays the creator
   -- 1 if the step's block may belong to another fork. Set for steps of other parties until they are verified on the
   -- chain.
   recheck INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1)),
@@ -70,7 +70,7 @@ CREATE TABLE escrow_watch (
   utxo TEXT,
   next_at_ms INTEGER NOT NULL,                   -- time of the next check of that output, POSIX ms
   failures INTEGER NOT NULL DEFAULT 0,           -- number of failed actions on that output
-  delivered_hash TEXT                            -- result (hash) of the delivered content, once computed
+  delivered_hash TEXT                            -- result hash of the delivered content; NULL until it is computed
 ) STRICT, WITHOUT ROWID;
 
 -- The present state of each escrow: its terms, the output and datum that its newest step left, and the time of the
@@ -88,7 +88,7 @@ CREATE TABLE escrows (
   unlock_ms INTEGER NOT NULL,
   external_dispute_unlock_ms INTEGER NOT NULL,
   creator_due INTEGER NOT NULL DEFAULT 0 CHECK (creator_due IN (0, 1)), -- 1 if a dispute was won and the creator is not paid yet
-  next_at_ms INTEGER NOT NULL                    -- time scheduled for this output; 0 (at once) without a schedule
+  next_at_ms INTEGER NOT NULL                    -- time of the next check of this output; 0 (at once) without a schedule
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX escrows_by_next ON escrows (next_at_ms) WHERE utxo IS NOT NULL;
 CREATE INDEX escrows_unposted ON escrows (submit_result_ms) WHERE utxo IS NOT NULL AND result_hash IS NULL;

@@ -9,25 +9,27 @@ CREATE TABLE chain_state (
   tip_time_ms INTEGER NOT NULL
 ) STRICT;
 
--- Provider calls before a payment was claimed, on the UTC day (days since 1970-01-01) of the last one.
+-- Number of provider calls that queued, because no payment had been submitted yet, on the newest such day (days since
+-- 1970-01-01, UTC).
 CREATE TABLE provider_calls (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   day INTEGER NOT NULL,
   calls INTEGER NOT NULL CHECK (calls >= 0)
 ) STRICT;
 
--- Position up to which the escrow address's transactions have been read. Each undone rollback increments `rollbacks`,
--- so that findings of a concurrent tick are not written.
+-- Position up to which the escrow address's transactions have been read. Each rollback that is undone increments
+-- `rollbacks`, so that a concurrent run of the watcher does not write what it found before.
 CREATE TABLE chain_reading (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   rollbacks INTEGER NOT NULL,
   height INTEGER NOT NULL,                       -- block of the last transaction that was read
   position INTEGER NOT NULL,                     -- its position in that block; -1 for none
-  signer_fingerprint TEXT NOT NULL DEFAULT ''     -- fingerprint of the last tick's keys; empty for none
+  signer_fingerprint TEXT NOT NULL DEFAULT ''     -- fingerprint of the keys of the watcher's last run; empty for none
 ) STRICT;
 INSERT INTO chain_reading (id, rollbacks, height, position) VALUES (1, 0, 0, -1);
 
--- The newest blocks seen by ticks. If the chain has another block at such a height, a rollback is undone.
+-- The newest blocks that the watcher has seen. If the chain has another block at one of these heights, a rollback
+-- happened, and the watcher undoes what it had recorded from the removed blocks.
 CREATE TABLE chain_blocks (
   height INTEGER PRIMARY KEY,
   hash TEXT NOT NULL CHECK (length(hash) = 64)
@@ -68,16 +70,16 @@ CREATE TRIGGER accounts_after_restore AFTER INSERT ON accounts BEGIN
   ON CONFLICT DO NOTHING;
 END;
 
--- The watcher's last tick, for the operator's status and for notifications.
+-- The watcher's last run (*tick*), for the operator's status and for notifications.
 CREATE TABLE last_tick (
   id INTEGER PRIMARY KEY CHECK (id = 1),
-  -- Number of ticks begun. KV has it as well: a database that is behind KV was restored.
+  -- Number of runs begun. KV stores it too: if the database's number is lower, the database was restored from a backup.
   number INTEGER NOT NULL,
-  at_ms INTEGER NOT NULL,                        -- when the last one began
+  at_ms INTEGER NOT NULL,                        -- when the last run began
   day INTEGER NOT NULL DEFAULT 0,                -- days since 1970-01-01, UTC
-  calls INTEGER NOT NULL DEFAULT 0,              -- outside calls of all ticks of that day
+  calls INTEGER NOT NULL DEFAULT 0,              -- outgoing calls of all runs on that day
   outcome TEXT NOT NULL DEFAULT '{"alarms":[],"notes":[]}' CHECK (json_valid(outcome)), -- {failed?, alarms, notes}
-  failures INTEGER NOT NULL DEFAULT 0,           -- ticks in a row that ended early
+  failures INTEGER NOT NULL DEFAULT 0,           -- number of runs in a row that ended early
   wallets TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(wallets)), -- balances of the wallets that pay fees
   -- Alarms that the operator was notified of, and when: {names, at}.
   notified TEXT NOT NULL DEFAULT '{"names":[],"at":0}' CHECK (json_valid(notified))

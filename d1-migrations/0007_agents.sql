@@ -54,8 +54,8 @@ CREATE TABLE oauth_clients (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX oauth_clients_by_end ON oauth_clients (kept_until_ms);
 
--- Client metadata documents and key sets, as last fetched. An outdated one is used while it cannot be fetched again;
--- the watcher deletes it after a month.
+-- Client metadata documents and key sets, as last fetched. An outdated document is used as long as it cannot be fetched
+-- again. The watcher deletes it after a month.
 CREATE TABLE oauth_documents (
   url TEXT PRIMARY KEY,
   body TEXT NOT NULL,
@@ -64,7 +64,7 @@ CREATE TABLE oauth_documents (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX oauth_documents_by_end ON oauth_documents (fresh_until_ms);
 
--- Client assertions, single-use per grant: the request that inserts the row has used it.
+-- Client assertions that were used. Each can be used once per grant: by the request that inserts the row.
 CREATE TABLE oauth_assertions (
   digest TEXT PRIMARY KEY CHECK (length(digest) = 64),
   grant_id TEXT NOT NULL CHECK (length(grant_id) = 32),
@@ -80,8 +80,8 @@ CREATE TABLE agent_spends (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX agent_spends_by_grant ON agent_spends (grant_id);
 
--- Purchases that need the owner's approval (accounts.ask_above), one open request per listing and mode. The claim of a
--- payment uses up an approval. The watcher deletes expired ones.
+-- Purchases that need the owner's approval (accounts.ask_above), one open request per listing and mode. Recording a
+-- payment uses up an approval. The watcher deletes expired requests.
 CREATE TABLE purchase_requests (
   id TEXT PRIMARY KEY CHECK (length(id) = 32),
   owner TEXT NOT NULL REFERENCES accounts (owner),

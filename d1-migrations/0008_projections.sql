@@ -1,6 +1,7 @@
--- Projections: tables, and the column `listings.sales`, that are derived from records. Only these triggers write them;
--- docs/architecture.md lists them in a table. So no writer of a record can forget what follows from it, and a rollback
--- takes it back. The outbox derives its reservations in its own migration, because the arbiter's database has them too.
+-- Projections: tables, and the column `listings.sales`, that are derived from records. docs/architecture.md lists them.
+-- Only these triggers write projections, so that no writer of a record can forget to update them, and a rollback of the
+-- record updates them too. The triggers for reservations are in the migration of the outbox, because the arbiter's
+-- database has them too.
 
 -- outbox_purchases, from `outbox.acts_on`: an index of outbox entries by the purchase on which they act.
 CREATE TRIGGER outbox_purchases_named AFTER INSERT ON outbox BEGIN
@@ -26,9 +27,9 @@ WHEN old.block_time_ms <> new.block_time_ms AND new.kind IN ('payment', 'lock') 
   UPDATE purchases SET bought_at_ms = new.block_time_ms WHERE id = new.tx_id;
 END;
 
--- The state that the newest step of each escrow left, combined with the service's own transactions: a collection that a
--- node accepted or a block includes shows as 'withdrawing', and the creator of a sale that was won in a dispute is due
--- a payout until a block includes it.
+-- The state of each escrow after its newest step, combined with the service's own transactions: the status is
+-- 'withdrawing' once a node has accepted the transaction that collects the money, and after a dispute that the seller
+-- won, a payout to the creator is due until a block includes it.
 CREATE VIEW newest_steps AS
 SELECT s.purchase_id, s.utxo, s.datum, s.locked_lovelace, s.result_hash,
   iif(s.status IN ('ResultSubmitted', 'WithdrawAuthorized') AND EXISTS (SELECT 1 FROM outbox_purchases op
@@ -41,7 +42,7 @@ FROM escrow_steps s JOIN purchases p ON p.id = s.purchase_id
 WHERE s.position = (SELECT max(position) FROM escrow_steps WHERE purchase_id = s.purchase_id);
 
 -- escrows and purchases.status, from `locks`, the newest row of `escrow_steps`, and `escrow_watch`. They are tables
--- with indexes, because the watcher asks in every tick which escrows are due. A schedule counts only for the output
+-- with indexes, because the watcher asks in every run which escrows are due. A schedule counts only for the output
 -- that it names.
 CREATE TRIGGER escrows_stepped AFTER INSERT ON escrow_steps BEGIN
   INSERT INTO escrows (purchase_id, address, utxo, datum, locked_lovelace, input_hash, result_hash, pay_by_ms, submit_result_ms,

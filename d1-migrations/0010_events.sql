@@ -1,9 +1,9 @@
 -- Events: a log of what owners are notified of, at `GET /me/events`, in a feed, and by webhooks. Triggers append to it
 -- when a record changes that concerns an account; Rust only reads it, and deletes old rows.
 --
--- It is a table because the records cannot answer for it: requests for approval are deleted, and a step may be found long
--- after its block. `seq` is the order in which the service learned of the events, so a reader that has everything up to a
--- row misses nothing.
+-- Events are stored, because they cannot be derived from the records: requests for approval are deleted, and a step may
+-- be found long after its block. `seq` is the order in which the service learned of the events, so a reader that
+-- continues after the last row it has read misses nothing.
 CREATE TABLE events (
   seq INTEGER PRIMARY KEY,                       -- never reused, because the newest row is not deleted
   id TEXT NOT NULL DEFAULT ('evt_' || lower(hex(randomblob(16)))), -- public id, the same however often the event is sent
@@ -19,7 +19,7 @@ CREATE TABLE events (
   request_id TEXT,                               -- the request for approval
   grant_id TEXT,                                 -- the agent
   undoes TEXT,                                   -- id of the event that a rollback undid; only if `kind` is 'rolled_back'
-  undone_by TEXT                                 -- id of the event that says so
+  undone_by TEXT                                 -- id of the event that reports the rollback
 ) STRICT;
 CREATE INDEX events_by_owner ON events (owner, seq);
 CREATE INDEX events_by_purchase ON events (purchase_id) WHERE purchase_id IS NOT NULL;
@@ -58,8 +58,8 @@ WHEN new.kind = 'payout' AND new.state = 'included' AND old.state <> 'included' 
   FROM notified_parties WHERE purchase_id = new.acts_on ->> '$[0]';
 END;
 
--- A rollback does not delete events that may have been sent already. It marks them, and a further event says so. If
--- another block includes the transaction again, that is an event of its own.
+-- A rollback does not delete events that may have been sent already. It marks them, and a further event
+-- reports the rollback. If another block includes the transaction again, that is an event of its own.
 CREATE TRIGGER events_sale_gone AFTER DELETE ON purchases BEGIN
   UPDATE events SET undone_by = 'evt_' || lower(hex(randomblob(16)))
   WHERE purchase_id = old.id AND undone_by IS NULL AND kind <> 'rolled_back';
@@ -81,8 +81,8 @@ CREATE TRIGGER events_undone AFTER UPDATE OF undone_by ON events BEGIN
     new.listing_id, new.purchase_id, new.tx_id, new.amount_lovelace, new.id);
 END;
 
--- At most twenty an hour for one agent, so that an agent which asks for ever other things does not hide the rest. All of its
--- requests are at `GET /me/requests`.
+-- At most twenty events an hour for the requests of one agent, so that an agent with many requests does not hide other
+-- events. `GET /me/requests` returns all requests.
 CREATE TRIGGER events_asked AFTER INSERT ON purchase_requests
 WHEN (SELECT count(*) FROM (SELECT kind, grant_id, at_ms FROM events WHERE owner = new.owner ORDER BY seq DESC LIMIT 100)
   WHERE kind = 'approval_requested' AND grant_id = new.grant_id AND at_ms > new.asked_at_ms - 3600000) < 20 BEGIN
@@ -90,7 +90,7 @@ WHEN (SELECT count(*) FROM (SELECT kind, grant_id, at_ms FROM events WHERE owner
   VALUES (new.owner, 'approval_requested', new.asked_at_ms, new.listing_id, new.price, new.id, new.grant_id);
 END;
 
--- Once, however often somebody tries an old refresh token, until an hour has passed without a trial.
+-- One event for any number of attempts to use an old refresh token, until an hour has passed without an attempt.
 CREATE TRIGGER events_old_token AFTER UPDATE OF old_token_at_ms ON oauth_grants
 WHEN new.old_token_at_ms - coalesce(old.old_token_at_ms, 0) >= 3600000 BEGIN
   INSERT INTO events (owner, kind, at_ms, grant_id) VALUES (new.owner, 'old_token', new.old_token_at_ms, new.id);
@@ -103,8 +103,8 @@ CREATE TABLE event_feeds (
   created_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Webhooks: at most one per account. Its secret is not stored: it is derived from the master secret of this version, the
--- owner and the salt.
+-- Webhooks: at most one per account. A webhook's secret is not stored: it is derived from the owner, the salt, and the
+-- master secret of version `key_version`.
 CREATE TABLE webhooks (
   owner TEXT PRIMARY KEY REFERENCES accounts (owner),
   url TEXT NOT NULL,
@@ -112,12 +112,12 @@ CREATE TABLE webhooks (
   key_version INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   sent_seq INTEGER NOT NULL,                     -- position of the last event that was delivered or given up
-  attempts INTEGER NOT NULL DEFAULT 0,           -- failed attempts to send the event after it
+  attempts INTEGER NOT NULL DEFAULT 0,           -- failed attempts to send the next event
   failing_since_ms INTEGER,                      -- first failure since the last delivery
   failure TEXT,                                  -- reason of the last failure
   delivered_at_ms INTEGER,
   off_at_ms INTEGER,                             -- time since which nothing is sent; NULL if it is on
-  -- Time of the next attempt, or the end of the lease of the tick that sends; NULL if there is nothing to send, or if it is off.
+  -- Time of the next attempt, or the end of the lease of the watcher's run that sends; NULL if there is nothing to send, or if it is off.
   next_at_ms INTEGER,
   leased INTEGER NOT NULL DEFAULT 0 CHECK (leased IN (0, 1)),
   CHECK (off_at_ms IS NULL OR next_at_ms IS NULL)

@@ -6,7 +6,7 @@ CREATE TABLE outbox (
   kind TEXT NOT NULL CHECK (kind IN
     ('payment', 'lock', 'withdrawal', 'result', 'collect', 'refund', 'dispute', 'release', 'payout', 'split',
       'award', 'settlement')),
-  purpose TEXT NOT NULL,                         -- key of what it is for; at most one open or included entry has it
+  purpose TEXT NOT NULL,                         -- key of what it is for; unique among open and included entries
   wallet TEXT,                                   -- the service wallet that built it; NULL for an external payer's
   cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted; emptied for an external
                                                  -- payer's transaction once it is refused or expired
@@ -43,9 +43,9 @@ CREATE INDEX outbox_not_included ON outbox (wallet) WHERE wallet IS NOT NULL AND
 CREATE INDEX outbox_by_height ON outbox (block_height) WHERE state = 'included';
 CREATE INDEX outbox_recheck ON outbox (block_height) WHERE recheck = 1;
 
--- Outputs that outbox entries spend or use as collateral: no new entry may use them. A projection of `outbox`, which
--- only the two triggers below write. An output has two rows only rarely: its first entry ended or was included, which
--- freed the output, another entry reserved it, and then a rollback or a late block revived the first entry.
+-- Outputs that outbox entries spend or use as collateral: no new entry may use them. The table is a projection of
+-- `outbox`: only the two triggers below write it. Rarely, an output has two rows: its first entry freed it, another entry
+-- reserved it, and then a rollback or a late block revived the first entry.
 CREATE TABLE reservations (
   tx_in TEXT NOT NULL,                           -- txHash#index; payer:txHash#index for an input of an outside payer
   tx_id TEXT NOT NULL REFERENCES outbox (tx_id),
