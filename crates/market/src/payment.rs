@@ -56,7 +56,7 @@ impl From<Both<Entry, Both<PaymentRow, ReleaseFacts>>> for PaymentRecord {
 }
 
 impl PaymentRecord {
-    /// Returns whether the payment is a purchase, which it becomes when a block includes it.
+    /// Returns whether the payment has become a purchase, because a block includes it.
     #[must_use]
     pub const fn is_purchase(&self) -> bool {
         self.facts.status.is_some()
@@ -68,8 +68,8 @@ impl PaymentRecord {
         matches!(self.facts.status, Some(Status::Refunded))
     }
 
-    /// Returns whether no answer to the payment's submission was recorded. The payer may still use such a payment for
-    /// another listing.
+    /// Returns `true` while no node's answer to the payment's submission is recorded. The payer may still use such a
+    /// payment for another listing.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.entry.state == EntryState::Claimed && self.entry.provenance == Provenance::Unknown
@@ -150,8 +150,8 @@ pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Read<Option<PaymentReco
     sql::read!(records(&which), listing, buyer::parameter(buyers))
 }
 
-/// Builds the query that reads a buyer's payments for one listing that a block may include by now, open ones first.
-/// `buyers` are the buyer's payment keys.
+/// Builds the query that reads a buyer's payments for one listing, if a block may include them by now. Open payments
+/// come first. `buyers` are the buyer's payment keys.
 ///
 /// Rejected payments count too, because other parties may have submitted them.
 pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Read<Vec<PaymentRecord>> {
@@ -163,8 +163,8 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Read<Vec<Payme
     sql::read!(records(&which), listing, buyer::parameter(buyers))
 }
 
-/// Builds the query that reads a buyer's failed payments for one listing that may still be included, alternately from
-/// the oldest and the newest.
+/// Builds the query that reads a buyer's failed payments for one listing, if a block may still include them. They are
+/// ordered alternately from the oldest and the newest.
 ///
 /// A failed payment may still be included because another party submitted it, or because the provider lags. Payments of
 /// `wallet` within the last hour are omitted, because the next payment will conflict with them ([`given_up_recently`]).
@@ -200,7 +200,7 @@ pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> 
 }
 
 /// Returns the current slot minus the maximum lag of a provider ([`MAX_LAG_MS`]). If a transaction expired after this
-/// slot, the provider may not show the including block yet.
+/// slot, the provider may not show the block that includes it yet.
 pub(crate) fn oldest_uncertain_slot(now: Millis) -> u64 {
     api_types::SLOTS.slot_at(now).unwrap_or(0).saturating_sub(MAX_LAG_MS / 1_000)
 }

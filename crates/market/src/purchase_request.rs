@@ -138,8 +138,8 @@ fn own(session: &Token, id: RequestId, now: Millis) -> Read<Option<PurchaseReque
     sql::read!(requests(&which), session.hash(), now, id.to_string())
 }
 
-/// Reads a request for approval from an agent of the session's owner. Returns `None` if the request does not exist or
-/// has expired.
+/// Reads a request for approval that was made by an agent of the session's owner. Returns `None` if the request does
+/// not exist or has expired.
 ///
 /// # Errors
 /// Returns an error if the database query failed.

@@ -40,11 +40,12 @@ use crate::{
 /// Retry policy for posting a result: up to three immediate retries if another transaction spent an input first.
 const RETRIES: RetryPolicy<'_, NoPause> = RetryPolicy { sleep: &NoPause, pauses: &[0; 3] };
 
-/// Contract and key with which the platform acts as the seller. It is the seller of record of every protected sale.
+/// Contract and key with which the platform acts as the seller. The platform is the seller of record of every protected
+/// sale.
 #[derive(Clone, Copy)]
 pub struct Seller<'a> {
     pub deployment: &'a Deployment,
-    /// Key that signs results and owns the wallet that pays for them.
+    /// Key that signs results, and whose wallet pays their network fees.
     pub key: &'a SigningKey,
 }
 

@@ -48,7 +48,7 @@ const ALARM_URL: &str = "ALARM_URL";
 const HEARTBEAT_URL: &str = "HEARTBEAT_URL";
 
 thread_local! {
-    /// The alarms of which this isolate notified the operator while the database was unavailable.
+    /// The alarms that this isolate last notified the operator of, for use while the database is unavailable.
     static NOTIFIED: RefCell<Notified> = RefCell::default();
 }
 

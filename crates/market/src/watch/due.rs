@@ -13,11 +13,11 @@ pub(super) const PAGE: u32 = 128;
 /// Time in ms after an escrow's last deadline. Actions without a deadline (collecting, refunding, asking the arbiter)
 /// are ordered as if their deadline were at that time.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
-/// Time in ms by which each failed action without a deadline moves its escrow back in the order in which the watcher
-/// handles escrows.
+/// Time in ms that each failure of an action without a deadline adds to its assumed deadline, so that the escrow is
+/// handled later.
 const FAILED_MS: Millis = 10 * 60 * 1_000;
-/// Time in ms by which each failed attempt to post a result moves its escrow back in the order in which the watcher
-/// handles escrows. New results therefore come first, and all others are retried about equally often.
+/// Time in ms that each failed attempt to post a result adds when results are ordered. New results therefore come
+/// first, and all others are retried about equally often.
 const RESULT_FAILED_MS: Millis = 5 * 60_000;
 /// Time in ms until the first retry of a failed action. Each further failure doubles it. Posting a result is retried in
 /// every run of the watcher.
@@ -40,10 +40,9 @@ pub(super) struct Due {
     pub listing_id: String,
     pub content_hash: ContentHash,
     pub creator: Address,
-    /// The creator's share of the price, to be paid when the escrow is collected. Zero if the creator was already paid
-    /// separately, after an award that a rollback has since removed.
-    ///
-    /// Payouts are separate transactions, and a failed payout is due again.
+    /// The creator's share of the price, to be paid when the escrow is collected. Zero if a separate payout was
+    /// recorded after an award that a rollback has since removed, even if the payout failed, because a failed payout
+    /// becomes due again.
     pub share: Lovelace,
     pub verification: Option<String>,
     /// Time in POSIX ms at which the escrow was due; 0 if its state has changed since the last check.

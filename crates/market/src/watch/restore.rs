@@ -56,7 +56,7 @@ struct UnreadWallet {
 }
 
 /// Returns an alarm for each escrow with this seller that a transaction creates. The transaction must belong to no
-/// known purchase. Its payer may still present it, and the buyer can take the money back from the escrow.
+/// known purchase. Its payer may still present the transaction, and the buyer can take the money back from the escrow.
 pub(super) fn unknown_escrows(
     utxos: &TransactionUtxos,
     deployment: &Deployment,

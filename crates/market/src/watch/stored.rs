@@ -67,7 +67,7 @@ pub(super) struct Stored {
     pub known_to: u64,
     /// Transactions of the contract's address whose bytes the provider did not return.
     pub unread: Vec<UnreadTransaction>,
-    /// Whether the database was restored and some wallets have transactions since the backup that remain to be read.
+    /// Whether the database was restored and some wallets' transactions since the backup have not been read yet.
     pub has_unread_wallets: bool,
     /// Outbox entries of open actions on escrows.
     pub actions: Vec<Entry>,

@@ -84,8 +84,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Some(Synced { stored, blocks, steps }))
     }
 
-    /// Returns whether the newest known block is on the chain, after undoing a rollback if one removed it. A provider
-    /// that is behind an earlier answer is ignored until it has caught up.
+    /// Undoes a rollback if it removed the newest known block. Returns whether the newest known block is now on the
+    /// chain. Returns `false` while the provider lags behind one of its earlier responses.
     async fn is_known_chain(&mut self, stored: &mut Stored, tip: &Tip) -> Result<bool, PortError> {
         let Some(newest) = stored.newest else { return Ok(true) };
         if tip.hash == newest.hash {
@@ -124,7 +124,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// Returns whether the chain has this block. Returns `false` if the provider shows another block at this height,
-    /// and an error if it shows none there, because it lags.
+    /// and an error if the provider shows no block at this height, because it lags.
     pub(super) async fn is_on_chain(&self, seen: &SeenBlock, tip: &Tip) -> Result<bool, PortError> {
         if seen.height == tip.height {
             return Ok(seen.hash == tip.hash);
@@ -138,7 +138,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// Returns the height of the newest known block on the chain; 0 if only a few blocks are known and none of them is
-    /// on it. `None` if more blocks are gone than a rollback can remove.
+    /// on the chain. `None` if more blocks are gone than a rollback can remove.
     async fn fork_height(&self, newest: &SeenBlock, tip: &Tip) -> Result<Option<u64>, PortError> {
         let known = sql::read!(
             "SELECT height, hash FROM chain_blocks WHERE height < ?1 \
