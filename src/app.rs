@@ -116,7 +116,7 @@ impl App {
         }
     }
 
-    /// Whether responses report the request's cost, for development.
+    /// Returns whether responses report the request's cost, for development.
     pub fn shows_usage(&self) -> bool {
         self.settings().is_ok_and(|settings| settings.shows_usage)
     }
@@ -217,7 +217,7 @@ impl App {
         Ok(is_loopback(&url).then(|| url.origin().ascii_serialization()).ok_or(unset)?)
     }
 
-    /// Returns the configured origin, or else the request's own, for documents that only link to the service.
+    /// Returns the configured origin, or else the request's own, for documents that use the origin only in links.
     pub fn public_origin(&self) -> Result<String, ApiError> {
         match &self.settings()?.base_url {
             Some(base) => Ok(base.clone()),

@@ -44,7 +44,7 @@ const MAX_KEPT: usize = 2_000;
 const MAX_CHARS: usize = 16 << 20;
 const MAX_ONE: usize = 4 << 20;
 /// Maximum length of a cache key in bytes. A search has at most 200 characters, each of which takes at most nine bytes
-/// in a query. A longer query contains text without meaning, so its answer is not worth caching.
+/// in a query. A longer query contains more than a search, so its answer is seldom requested again.
 const MAX_NAME: usize = 2 << 10;
 
 /// The shop's state, with the time at which it was read from the database.

@@ -53,8 +53,8 @@ const EXPLORER_URL: &str = "https://preprod.cardanoscan.io/transaction/";
 const FREE_CALLS: u64 = 50_000;
 /// Minimum length of the operator's token in characters.
 const MIN_TOKEN: usize = 24;
-/// Maximum storage quota that can be configured. It is above any seller's needs, and within the integers that SQL
-/// represents exactly.
+/// Maximum storage quota that can be configured. It is above any seller's needs, and D1, which passes integers as
+/// doubles, represents it exactly.
 const MAX_QUOTA: u64 = 1 << 40;
 
 /// Callers that may use `POST /verify` and `POST /settle`.

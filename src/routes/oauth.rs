@@ -153,7 +153,7 @@ impl From<ApprovalError> for ApiError {
     }
 }
 
-/// Returns the OAuth authorization server with this request's ports.
+/// Returns the OAuth authorization server for this request.
 pub fn server<'a>(app: &App, authority: &'a Authority, db: &'a D1) -> Server<'a, D1, FetchedDocuments, WebCrypto> {
     Server { authority, db, documents: &FetchedDocuments, jws: &WebCrypto, now_ms: app.now_ms }
 }

@@ -31,7 +31,7 @@ use crate::{
     session::Session,
 };
 
-/// The market's actions on purchases, with this worker's ports.
+/// The market's actions on purchases, with this worker's adapters for D1, Blockfrost and the content store.
 pub type ApiActions<'a> = Actions<'a, D1, Blockfrost, ContentStore>;
 
 /// Maximum number of buyers in a query. Wallets list up to this number of addresses.
@@ -151,7 +151,7 @@ async fn statement(app: &App, id: TxHash) -> Result<Response, ApiError> {
     Ok(Response::bytes("application/jose", jws.as_bytes()).with_header("cache-control", "no-store"))
 }
 
-/// Runs a use case of [`Actions`] with this worker's ports.
+/// Calls `run` with the market's [`Actions`], which use this request's database, chain provider and content store.
 pub async fn acting<T, E: From<ApiError>>(
     app: &App,
     run: impl AsyncFnOnce(&ApiActions<'_>) -> Result<T, E>,

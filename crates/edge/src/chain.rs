@@ -71,7 +71,7 @@ const SUBMIT: &str = "/tx/submit";
 const MAX_REASON: usize = 2_000;
 
 /// Number of bytes of an answer that count as one more provider call against the client's limit, because a client can
-/// choose what makes an answer long. Ordinary answers are a tenth as long.
+/// cause long answers. Ordinary answers are a tenth as long.
 const BYTES_PER_CALL: usize = 128 << 10;
 
 /// Party that determines the length of a provider's answer, and so could make it long on purpose.
@@ -119,7 +119,7 @@ impl Blockfrost {
 
     /// Sets a function that decides whether the client may cause more provider calls. The function is awaited before
     /// each call, and again while a long answer arrives; its error stops the call. After the first submission it is no
-    /// longer called, because payments that are already claimed have priority.
+    /// longer called, because a payment that was submitted has priority.
     #[must_use]
     pub fn with_admission(self, admit: impl Fn() -> Admission + 'static) -> Self {
         Self { admit: Some(Box::new(admit)), ..self }
@@ -185,9 +185,9 @@ impl Blockfrost {
         CACHES.with_borrow_mut(|caches| with(caches.entry(self.base.clone()).or_default()))
     }
 
-    /// Returns the error by which this provider recently refused to serve our project (for example, an invalid project
-    /// id), or `None` if it serves us. While it refuses, nothing can be verified or submitted, so nothing should be
-    /// offered.
+    /// Returns the error with which this provider recently refused to serve our project (for example, an invalid
+    /// project id), or `None` if it serves us. While it refuses, nothing can be verified or submitted, so nothing
+    /// should be offered.
     #[must_use]
     pub fn refused(&self) -> Option<ChainError> {
         self.cached(|cache| cache.refused(crate::now_ms()))

@@ -19,8 +19,8 @@ use crate::usage::Usage;
 thread_local! {
     static WRITES: Cell<u64> = const { Cell::new(0) };
     static SIZE: Cell<u64> = const { Cell::new(0) };
-    /// Position of this isolate's newest write in the database's history, which D1 calls a bookmark; `None` before the
-    /// first write. A replica that has reached the bookmark shows everything that this isolate wrote.
+    /// D1 bookmark of this isolate's newest write: a position in the database's history. `None` before the first write.
+    /// A replica that has reached the bookmark shows everything that this isolate wrote.
     static BOOKMARK: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 

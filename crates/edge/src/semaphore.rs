@@ -14,7 +14,7 @@ use market::network::{UNKNOWN, quota_prefix};
 pub const CAPACITY: usize = 48 << 20;
 /// Maximum size in bytes of a small request, which does not wait for memory that other clients hold.
 pub const SMALL: usize = 32 << 10;
-/// Maximum number of bytes held by one client's small requests: about a hundred requests at once.
+/// Maximum number of bytes held by one client's small requests, enough for more than a hundred requests at once.
 const SMALL_SHARE: usize = 8 << 20;
 /// Time in ms after which a permit expires. It is longer than any request runs. Permits expire because the runtime does
 /// not report that it has cancelled a request.

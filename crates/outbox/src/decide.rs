@@ -66,8 +66,8 @@ pub enum Decision {
     Include(Inclusion),
     /// Record that a different block than before includes the transaction.
     Reanchor(Inclusion),
-    /// Reopen the entry, because a rollback removed the transaction's block, or because its scripts failed in that
-    /// block.
+    /// Reopen the entry, because a rollback removed the transaction from its block. The transaction is now in no block,
+    /// or in one in which its scripts failed.
     Unconfirm,
     /// Mark the entry as refused, for this reason.
     Refuse(String),

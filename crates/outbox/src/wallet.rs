@@ -55,8 +55,8 @@ pub struct WalletSnapshot {
     /// Change that a refused or expired transaction spends. Because that transaction may still be included, only the
     /// next transaction for the same purpose may spend the change.
     pub(crate) spent_by_failed: Vec<Utxo>,
-    /// `true` if a submission of the wallet has not been answered yet, so that the transaction's change may soon be
-    /// spendable.
+    /// `true` if change may become spendable soon, because a submission has not been answered yet or a transaction is
+    /// not included yet.
     pub in_flight: bool,
     /// Accepted transactions that are not known to be in a block, oldest first, with their CBOR.
     unconfirmed: Vec<(TxHash, Vec<u8>)>,

@@ -84,7 +84,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for RowDeserializer<D> {
     }
 }
 
-/// A row with the columns of two structs, as joins return it.
+/// A row of a join, with the columns of two structs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Both<A, B>(pub A, pub B);
 

@@ -90,7 +90,7 @@ pub(super) struct BlockTransactions {
 #[derive(Clone, Debug)]
 pub(super) struct AddressUtxos {
     pub(super) address: String,
-    /// Newest block before the outputs were read.
+    /// Newest block that was known when the outputs were requested; `None` if none was known.
     pub(super) block: Option<TxHash>,
     pub(super) utxos: Rc<[Utxo]>,
 }
@@ -107,7 +107,7 @@ pub(super) struct ProviderCache {
     /// Newest epoch seen in any answer.
     epoch: u64,
     parameters: Option<(ProtocolParameters, u64, Millis)>,
-    /// The error by which the provider refuses to serve our project at all, and the time of the refusal in POSIX ms;
+    /// The error with which the provider refuses to serve our project at all, and the time of the refusal in POSIX ms;
     /// `None` if the provider serves us.
     refused: Option<(ChainError, Millis)>,
 }
@@ -118,7 +118,7 @@ impl ProviderCache {
         self.refused = refusal(status).map(|error| (error, now));
     }
 
-    /// Returns the error by which the provider recently refused to serve our project, or `None` if it serves us.
+    /// Returns the error with which the provider recently refused to serve our project, or `None` if it serves us.
     pub(super) fn refused(&self, now: Millis) -> Option<ChainError> {
         let (error, at) = self.refused.as_ref()?;
         (now.saturating_sub(*at) < REFUSED_MS).then(|| error.clone())
