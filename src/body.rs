@@ -81,7 +81,7 @@ impl de::Error for FieldError {
 /// tokens.
 const MAX_WALLET_BODY: usize = 512 << 10;
 /// Maximum number of JSON values in a body with a wallet's outputs. It is high, so that a wallet with somewhat too many
-/// outputs gets the error about its outputs and not this general one.
+/// outputs gets an error about the outputs instead of a general one.
 const MAX_WALLET_VALUES: usize = 12_000;
 
 /// An unparsed JSON body with a wallet's outputs. It counts against the client's memory limit until it is dropped. An

@@ -221,8 +221,8 @@ async fn signed_by_payer(app: &App, header: &str, bought: &PaymentRecord) -> Res
     proof.check(&WebCrypto, &digest, app.now_ms).await.map_err(ErrorAnswer::forbidden)
 }
 
-/// Checks that the session's account paid for a purchase by its service wallet. Only the service holds the key of this
-/// wallet, so the session replaces the payer's signature.
+/// Checks that the session's account paid for a purchase from its service wallet. Only the service holds the key of
+/// this wallet, so the session replaces the payer's signature.
 async fn paid_by_account(app: &App, bought: &PaymentRecord) -> Result<(), ApiError> {
     let refused = match Session::shown(app).await? {
         Some(Session { account, .. }) if account.wallet_address == bought.payer => return Ok(()),

@@ -71,8 +71,8 @@ async fn show(app: &App, Operator: Operator) -> Result<Response, ApiError> {
     respond::private(&status)
 }
 
-/// Returns the addresses of the wallets that pay network fees: the platform's, and that of the escrow contract's first
-/// arbiter.
+/// Returns the addresses of the wallets that pay network fees: the platform's wallet, and the wallet of the escrow
+/// contract's first arbiter.
 fn wallets_of(app: &App) -> Result<Vec<(&'static str, Address)>, ApiError> {
     let mut wallets = vec![];
     if let Some(seller) = app.keys()?.seller()? {

@@ -30,7 +30,7 @@ use crate::{
 
 /// Timeout of a read. Blockfrost usually answers in well under a second, and a hung provider must not hang a purchase.
 const READ_TIME: Duration = Duration::from_secs(5);
-/// Timeout of a submission. It is longer than that of a read, because the provider must wait for its node.
+/// Timeout of a submission. It is longer than for a read, because the provider must wait for its node.
 const SUBMIT_TIME: Duration = Duration::from_secs(15);
 /// Path at the provider for evaluating a transaction that spends unconfirmed outputs.
 const EVALUATE_CHAINED: &str = "/utils/txs/evaluate/utxos";

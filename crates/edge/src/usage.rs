@@ -12,7 +12,7 @@ use serde::Serialize;
 /// for D1.
 pub const MAX_OUTSIDE_CALLS: u32 = 40;
 
-/// Counters of the resources that one request uses. Clones share them.
+/// Counters of the resources that one request uses. Clones share the counters.
 #[derive(Clone, Debug, Default)]
 pub struct Usage(Rc<Counts>);
 

@@ -101,8 +101,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 
     /// Returns the state of one failed transaction. If the provider does not know an output that the transaction
-    /// spends, the transaction that created the output is examined in the same way, because the failed transaction can
-    /// be included only after that one.
+    /// spends, the transaction that created the output is examined in the same way: while it is not included, the
+    /// failed transaction cannot be included either.
     async fn status_of(
         &self,
         entry: &Entry,

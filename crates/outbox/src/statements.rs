@@ -20,8 +20,7 @@ const MAX_RESERVED: usize = 32;
 pub const MAX_GIVEN_UP: usize = 32;
 /// Maximum number of entries that [`overdue`] returns.
 const MAX_OVERDUE: u32 = 3;
-/// Number of slots after the end of a transaction's validity during which a lagging provider may not show its
-/// inclusion.
+/// Maximum number of slots by which the provider's view of the chain lags: [`MAX_LAG_MS`] in slots.
 const MAX_LAG_SLOTS: u64 = MAX_LAG_MS / 1_000;
 /// Maximum number of open entries that are read for one wallet and kind of transaction.
 const MAX_OPEN: u32 = 3;
@@ -133,9 +132,9 @@ pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Write {
     )
 }
 
-/// Builds the query for a wallet's open entries that expired before this slot, and for the newest entries that were
-/// refused or expired and whose validity ended within the last hour. A block may include the latter after all; then
-/// their inputs are spent.
+/// Builds the query for a wallet's open entries that expired before this slot, and for the newest refused or expired
+/// entries whose validity ended within the last hour. A block may include a refused or expired entry after all; then
+/// its inputs are spent.
 pub fn overdue(wallet: &Address, slot: u64) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
