@@ -18,21 +18,20 @@ use crate::{
 
 /// Network id in addresses of preprod, preview and every other test network.
 pub const NETWORK_ID: u8 = Network::Preprod.id();
-/// Maximum number of characters of an address in text: a base address in hex, with room for a bech32 prefix.
+/// Maximum number of characters in the text of an address. The longest valid text, a base address in hex, has 114.
 const MAX_ADDRESS_TEXT: usize = 128;
-/// Upper four bits of a Byron address's first byte, 0x82. This byte begins a CBOR array of two items, not a CIP-19
-/// header.
+/// Upper four bits of 0x82, the first byte of a Byron address. The byte is the header of a CBOR array of two items.
 const BYRON: u8 = 8;
-/// Upper four bits of a Byron address's first byte, 0x98, if a second byte contains the length of the CBOR array. The
-/// ledger also accepts this form.
+/// Upper four bits of 0x98, the first byte of a Byron address whose array length is encoded in a separate byte. The
+/// ledger accepts this form too.
 const BYRON_WIDE: u8 = 9;
 
 /// The key or script that controls an address's payments, or its stake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Credential {
-    /// A key, whose holder signs.
+    /// Hash of a public key. The holder of the secret key signs.
     Key(KeyHash),
-    /// A script, which cannot sign.
+    /// Hash of a script. A script cannot sign.
     Script(ScriptHash),
 }
 
@@ -58,8 +57,8 @@ pub struct Address {
     stake: Option<Credential>,
 }
 
-/// Reason why a text or bytes are not an address of the expected type and network. Its message tells the user what to
-/// do.
+/// Reason why an address was rejected: malformed, of another type, or for another network. The message tells the user
+/// what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// The text is neither bech32 nor hex, or has the wrong length.
@@ -160,7 +159,7 @@ impl PaymentAddress {
     /// Decodes the bytes of an address on a test network.
     ///
     /// # Errors
-    /// Any [`AddressError`] but [`AddressError::Script`].
+    /// Any [`AddressError`] except [`AddressError::Script`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, AddressError> {
         Self::from_bytes_on(Network::Preprod, bytes)
     }
@@ -198,7 +197,7 @@ impl PaymentAddress {
             return Err(AddressError::Malformed);
         }
         let checked = CheckedHrpstring::new::<Bech32>(text).map_err(|_| AddressError::Malformed)?;
-        // Capitals throughout, as QR codes have them, are the same address (BIP-173); mixed case is none.
+        // An address in capitals, as in QR codes, is valid; an address in mixed case is not (BIP-173).
         match checked.hrp().to_lowercase().as_str() {
             prefix if prefix == network.address_prefix() => {}
             "addr" => return Err(AddressError::WrongNetwork),
@@ -266,13 +265,13 @@ impl Address {
 
 /// Returns the usual text form of any address on the chain: bech32, or base58 for Byron addresses.
 ///
-/// Bytes of no known form, or longer than any real address, are returned as hex, so that every output has a text. The
-/// length limit also bounds the cost of base58, which is quadratic in the length: the ledger does not limit the number
+/// Input of an unknown form, or longer than any real address, is encoded as hex, so that the address of every output
+/// has a text. The length limit also bounds the cost of base58, which is quadratic. The ledger itself allows any number
 /// of unknown attributes in a Byron address.
 #[must_use]
 pub fn text_of(address: &[u8]) -> String {
-    /// Maximum number of bytes of an address that is encoded as bech32 or base58 rather than hex. Base addresses have
-    /// 57 bytes, and Byron addresses in use are much shorter than the limit too.
+    /// Maximum number of bytes to encode as bech32 or base58; longer input is encoded as hex. Base addresses have 57
+    /// bytes, and the Byron addresses in use are also much shorter than this limit.
     const MAX_ADDRESS: usize = 256;
     let header = address.first().filter(|_| address.len() <= MAX_ADDRESS);
     let usual = match header.map(|header| (header >> 4, header & 0x0f)) {
@@ -284,8 +283,8 @@ pub fn text_of(address: &[u8]) -> String {
     usual.unwrap_or_else(|| hex::encode(address))
 }
 
-/// Encodes bytes as bech32, whether or not they are an address. Returns `None` if they are too long for bech32; no real
-/// address is.
+/// Encodes bytes as bech32, whether or not they are an address. Returns `None` if the input is longer than bech32
+/// allows; no real address is that long.
 fn bech32_of(network: Network, address: &[u8]) -> Option<String> {
     bech32::encode::<Bech32>(Hrp::parse_unchecked(network.address_prefix()), address).ok()
 }

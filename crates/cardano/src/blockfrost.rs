@@ -25,7 +25,7 @@ pub use outputs::{TransactionOutputs, outputs};
 pub use parameters::protocol_parameters;
 pub use stream::{AnswerReader, Collect};
 pub use unspent::{End, Holdings, LovelaceReader, UnspentOutputs, UnspentPage, unspent_outputs};
-// For the workers, which limit what one request holds.
+// Public for the workers, which limit how many tokens one request holds in memory.
 #[doc(hidden)]
 pub use unspent::{keep_most_valuable, keep_most_valuable_within};
 #[cfg(feature = "ureq")]
@@ -135,7 +135,7 @@ struct Transaction {
     valid_contract: bool,
 }
 
-/// Parses the response of `/txs/{hash}` for the transaction `asked`: the block that includes it.
+/// Parses the response of `/txs/{hash}` and returns the block that includes the transaction `asked`.
 ///
 /// # Errors
 /// [`ChainError::Malformed`] if the response does not have the documented shape or is about another transaction.

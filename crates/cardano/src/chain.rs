@@ -55,8 +55,8 @@ pub struct Utxo {
 }
 
 impl Utxo {
-    /// Returns `true` if the output holds no tokens and carries no reference script. Spending it adds only the size of
-    /// one input to the fee.
+    /// Returns `true` if the output holds no tokens and carries no reference script. Spending such an output adds only
+    /// the cost of one input to the fee.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.value.assets.is_empty() && self.reference_script.is_none()
@@ -75,7 +75,7 @@ pub struct TracedOutput {
     pub collateral: bool,
 }
 
-/// Limits the total number of tokens over a series of outputs.
+/// Limit on the total number of tokens in a series of outputs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FewTokens {
     most: usize,
@@ -87,7 +87,8 @@ impl FewTokens {
         Self { most, held: 0 }
     }
 
-    /// Removes the tokens that exceed the limit, except one, by which the caller sees that the limit was exceeded.
+    /// Removes the tokens beyond the limit, but keeps one of them so that the caller can see that the limit was
+    /// exceeded.
     pub fn of(&mut self, mut output: TracedOutput) -> TracedOutput {
         let assets = &mut output.utxo.value.assets;
         let left = self.most.saturating_add(1).saturating_sub(self.held);
@@ -121,15 +122,14 @@ pub enum Submission {
     /// A node accepted the transaction into its mempool, or already had it there.
     Accepted,
     /// The ledger rejected the transaction, with the node's reason (truncated). A retry with the same bytes can succeed
-    /// only if the reason was an input that does not exist yet.
+    /// only if an input did not exist yet.
     Refused(String),
 }
 
 /// Reason why the chain could not be read or used. The user is never at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// The provider did not answer in time, the connection broke, or the status was 5xx. Calls that are safe to repeat
-    /// were retried.
+    /// The provider did not answer in time, the connection broke, or the status was 5xx.
     #[error("the chain provider cannot be reached: {0}")]
     Unavailable(String),
     /// The provider throttles our requests.
@@ -150,11 +150,11 @@ pub enum ChainError {
         /// Seconds by which the block's time is ahead of the clock.
         ahead_s: u64,
     },
-    /// The client that sent the request has used up its share of our calls to the provider for now.
+    /// The client that sent the request has reached its rate limit for calls to the provider.
     #[error("too many calls to the chain provider: try again in some seconds")]
     TooMany,
-    /// The provider's response is longer than the limit for this request. Strangers can cause such lengths by writing
-    /// much data to the chain.
+    /// The provider's response is longer than the limit for this request. Anyone can cause this by writing a lot of
+    /// data to the chain.
     #[error("the chain provider's answer is too long to be read within this request")]
     TooLong,
     /// This request has made the maximum number of calls to the provider, so no further call was made.
@@ -182,7 +182,7 @@ impl ChainError {
     }
 }
 
-/// The chain as a provider shows it. Every call has a timeout and is retried where that is safe.
+/// The chain as a provider shows it. Every call has a timeout. Implementations may retry reads, but not submissions.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Chain {
     /// Returns the newest block.
@@ -191,8 +191,8 @@ pub trait Chain {
     async fn recent_tip(&self) -> Result<Tip, ChainError> {
         self.tip().await
     }
-    /// Returns the newest block for a caller that waits for new blocks. Callers that wait at the same time share one
-    /// response of the provider, which is at most two seconds old.
+    /// Returns the newest block for a caller that waits for new blocks. Callers that wait at the same time may share
+    /// one response of the provider, which is at most two seconds old.
     async fn shared_tip(&self) -> Result<Tip, ChainError> {
         self.recent_tip().await
     }
@@ -201,24 +201,25 @@ pub trait Chain {
     fn last_read_tip(&self) -> Option<Tip> {
         None
     }
-    /// Returns whether a block includes a transaction, according to the provider's list of the block's transactions,
-    /// which all callers share. `None` if the provider gives no complete list.
+    /// Looks a transaction up in the provider's list of a block's transactions, and returns whether the block includes
+    /// it. Callers share a cached list. `None` if the provider gives no complete list.
     async fn is_listed(&self, _tx: &TxHash, _block: &Tip) -> Result<Option<bool>, ChainError> {
         Ok(None)
     }
-    /// Returns the newest block that this client has read if a list that was read before ([`Chain::is_listed`]) shows
-    /// the transaction in it, without a call. `None` does not mean that no block includes the transaction.
+    /// Returns the newest block that this client has read, if that block includes the transaction. Looks only at the
+    /// list that [`Chain::is_listed`] has cached and makes no call to the provider, so `None` does not mean that no
+    /// block includes the transaction.
     fn listed_in(&self, _tx: &TxHash) -> Option<Tip> {
         None
     }
-    /// Returns the protocol parameters of the current epoch. They are cached for up to ten minutes, and never across an
-    /// epoch boundary.
+    /// Returns the protocol parameters of the current epoch. They may come from a cache that is at most ten minutes
+    /// old.
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError>;
     /// Returns the outputs of an included transaction, or `None` if the provider does not know the transaction.
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError>;
-    /// Returns the `named` outputs of an included transaction, without holding its other outputs in memory. If these
-    /// outputs hold more than `most_tokens` tokens in total, some tokens beyond that number are missing. `None` if the
-    /// provider does not know the transaction.
+    /// Returns the `named` outputs of an included transaction, without holding its other outputs in memory. If the
+    /// named outputs hold more than `most_tokens` tokens in total, at most `most_tokens + 1` of them are returned.
+    /// `None` if the provider does not know the transaction.
     async fn outputs_among(
         &self,
         tx: &TxHash,
@@ -234,8 +235,7 @@ pub trait Chain {
     }
     /// Returns the bytes of an included transaction, checked against its id. `None` if the provider does not know it.
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError>;
-    /// Returns whether the provider's node has the transaction in its mempool. If it does not, other nodes may still
-    /// have it.
+    /// Returns whether the provider's node has the transaction in its mempool. If not, another node may still have it.
     async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError>;
     /// Returns the block that includes a transaction, or `None` if no block does.
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError>;
@@ -252,9 +252,9 @@ pub trait Chain {
     /// stops when `enough` returns `true` for the outputs read so far, at the end of the list, or at the adapter's
     /// limit. Outputs with very many tokens and little lovelace may be missing.
     async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError>;
-    /// Returns the unspent outputs at an address like [`Chain::utxos_at`]. Callers share an answer of the provider
-    /// until there is a new block. The newest transactions may therefore have created outputs that are missing, or
-    /// spent outputs that are returned.
+    /// Returns the unspent outputs at an address like [`Chain::utxos_at`], possibly from a cache that callers share
+    /// until there is a new block. Outputs that the newest transactions created may be missing, and outputs that they
+    /// spent may still be returned.
     async fn shared_utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError> {
         self.utxos_at(address, enough).await
     }
@@ -263,7 +263,8 @@ pub trait Chain {
         let outputs = self.outputs_of(&reference.tx).await?.unwrap_or_default();
         Ok(outputs.into_iter().find(|output| output.utxo.reference == *reference))
     }
-    /// Returns the total lovelace at an address (bech32), with a single call to the provider.
+    /// Returns the total lovelace at an address (bech32). An implementation that adds up the outputs leaves out those
+    /// that [`Chain::utxos_at`] does not return.
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError>;
     /// Submits a signed transaction. The adapter does not retry if the outcome is unknown.
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError>;

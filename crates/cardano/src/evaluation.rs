@@ -1,6 +1,7 @@
 //! Evaluation: running a transaction's scripts to find how many execution units they need. A provider does this.
 //!
-//! Source: Blockfrost's OpenAPI description (`/utils/txs/evaluate`), which forwards Ogmios 5's answer to `EvaluateTx`.
+//! Source: Blockfrost's OpenAPI description of `/utils/txs/evaluate`. The endpoint forwards Ogmios 5's answer to
+//! `EvaluateTx`.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@
 //! Source: cardano-ledger, `eras/conway/impl/src/Cardano/Ledger/Conway/Tx.hs` (`getConwayMinFeeTx`,
 //! `tierRefScriptFee`), `eras/alonzo/impl/src/Cardano/Ledger/Alonzo/Tx.hs` (`alonzoMinFeeTx`,
 //! `toCBORForSizeComputation`) and `.../Alonzo/Scripts.hs` (`txscriptfee`). Every function returns `None` if the exact
-//! result is out of the ledger's range; nothing is rounded or wrapped instead.
+//! result is out of the ledger's range; no result wraps or saturates.
 
 use crate::{
     money::Lovelace,
@@ -18,7 +18,7 @@ use crate::{
 
 /// Number of bytes of reference scripts in one price tier (Conway, `refScriptCostStride`).
 const REFERENCE_SCRIPT_TIER_BYTES: u64 = 25_600;
-/// Ratio of a tier's price per byte to that of the tier before: 6/5 (Conway, `refScriptCostMultiplier` = 1.2).
+/// Ratio of a tier's price per byte to the previous tier's price: 6/5 (Conway, `refScriptCostMultiplier` = 1.2).
 const TIER_MULTIPLIER: Rational = Rational { numerator: 6, denominator: 5 };
 /// Maximum number of bytes of reference scripts in one transaction (Conway, `maxRefScriptSizePerTx`).
 pub const MAX_REFERENCE_SCRIPT_BYTES: u64 = 200 * 1024;
@@ -54,8 +54,8 @@ pub struct Weight {
     pub reference_script_bytes: u64,
 }
 
-/// Returns the size that determines the fee and is checked against the size limit, for a transaction of `tx_bytes`
-/// bytes as submitted. `None` for an empty transaction.
+/// Converts the size of a transaction as submitted to the size by which the ledger limits and charges for it. `None` if
+/// `tx_bytes` is 0.
 #[must_use]
 pub fn ledger_size(tx_bytes: usize) -> Option<usize> {
     tx_bytes.checked_sub(IS_VALID_BYTES)

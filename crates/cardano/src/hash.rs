@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use cryptoxide::blake2b::Blake2b;
 use sha2::{Digest, Sha256};
 
-/// Encodes bytes as lowercase hex, about ten times as fast as `hex::encode`. For x402-cardano.
+/// Encodes bytes as lowercase hex, about ten times as fast as `hex::encode`. Public only for x402-cardano.
 #[doc(hidden)]
 #[must_use]
 pub fn to_hex(bytes: impl AsRef<[u8]>) -> String {

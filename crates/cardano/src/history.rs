@@ -39,7 +39,7 @@ pub trait History {
     /// Returns the block at this height, or `None` if the provider knows no block at this height yet.
     async fn block_at(&self, height: u64) -> Result<Option<Tip>, ChainError>;
     /// Returns the `count` blocks (at most [`MAX_BLOCKS`]) that precede a block on its chain, or `None` if the provider
-    /// does not know that block. The order is unspecified, and a provider may omit some of them.
+    /// does not know that block. The order is unspecified, and a provider may omit blocks.
     async fn blocks_before(&self, block: &TxHash, count: usize) -> Result<Option<Vec<Tip>>, ChainError>;
     /// Returns up to `count` transactions of an address (bech32) in chain order, beginning at the position `from`
     /// (inclusive), or at the first transaction if `from` is `None`.

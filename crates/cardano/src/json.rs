@@ -5,24 +5,24 @@
 /// as many.
 pub const MAX_VALUES: usize = 1_000;
 
-/// Returns whether a JSON text has more than `most` values. Scans the bytes without parsing them. Characters inside
-/// strings are not counted, so a title may contain any number of commas.
+/// Returns whether a JSON text has more than `most` values. Scans the bytes without parsing them. Punctuation inside
+/// strings is not counted.
 #[must_use]
 pub fn has_more_values(text: &[u8], most: usize) -> bool {
     values(text).nth(most).is_some()
 }
 
-/// Maximum memory in bytes that one JSON value takes once parsed: that of a map with one entry.
+/// Maximum memory in bytes that one parsed JSON value takes: the size of a map with one entry.
 const VALUE_BYTES: usize = 400;
 
-/// Returns an upper bound of the memory in bytes that a JSON text takes once parsed.
+/// Returns an upper bound for the memory in bytes that a JSON text takes once parsed.
 #[must_use]
 pub fn weight(text: &[u8]) -> usize {
     values(text).count().saturating_add(1).saturating_mul(VALUE_BYTES).saturating_add(text.len())
 }
 
-/// Returns each `[`, `{`, `,` and `:` of a JSON text that is not inside a string. A value begins after such a byte, so
-/// the text has at most this many values inside the outermost one.
+/// Returns each `[`, `{`, `,` and `:` of a JSON text that is not inside a string. Every value except the outermost one
+/// begins after such a byte, so there is at most one value more than there are such bytes.
 fn values(text: &[u8]) -> impl Iterator<Item = &u8> {
     let (mut quoted, mut escaped) = (false, false);
     let begins = move |byte: &&u8| {

@@ -253,8 +253,8 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// Derives the key of an owner's service wallet with HKDF-SHA-256 from the master secret, the key version and the
-/// owner. Derived keys are not stored. A new version gives every owner a new wallet.
+/// Derives the key of the wallet that the service keeps for `owner`. HKDF-SHA-256 computes the key from the master
+/// secret, the key version and the owner, so it is not stored. A new version gives every owner a new wallet.
 ///
 /// # Errors
 /// [`KeyError::ShortMaster`] if the master secret is shorter than [`MIN_MASTER_BYTES`].

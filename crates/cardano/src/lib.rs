@@ -16,7 +16,7 @@ pub mod evaluation;
 pub mod fees;
 pub mod hash;
 pub mod history;
-// For x402-cardano and the workers.
+// Public only for x402-cardano and the workers.
 #[doc(hidden)]
 pub mod json;
 pub mod keys;

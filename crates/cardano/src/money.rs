@@ -8,7 +8,7 @@ use std::{fmt, iter, str::FromStr};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lovelace(u64);
 
-/// Reason why a text is not an amount of lovelace.
+/// Reason why a string is not an amount of lovelace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LovelaceError {
     /// The text does not match `^[0-9]+$`.
@@ -25,7 +25,7 @@ impl Lovelace {
     /// 45 billion ADA: the maximum supply (Shelley genesis, `maxLovelaceSupply`).
     pub const MAX: Self = Self(45_000_000_000_000_000);
 
-    /// Creates an amount from whole ADA, for constants.
+    /// Creates an amount from a number of whole ADA, for use in constants.
     #[must_use]
     #[allow(clippy::arithmetic_side_effects, reason = "2^32 million is far below 2^64")]
     pub const fn from_ada(ada: u32) -> Self {
@@ -80,7 +80,7 @@ impl Lovelace {
 }
 
 impl iter::Sum for Lovelace {
-    /// Sums amounts. The sum is capped at the maximum supply, which the amounts on one ledger never exceed.
+    /// Sums amounts. The sum is capped at the maximum supply. The amounts on one ledger never add up to more.
     fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
         iter.fold(Self::ZERO, |sum, next| sum.checked_add(next).unwrap_or(Self::MAX))
     }

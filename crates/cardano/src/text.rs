@@ -1,6 +1,6 @@
-//! Serialises types that are strings in JSON.
+//! Serialises types that are written as strings in JSON.
 
-/// Implements serde for a type that is a string in JSON, with its `Display` and `FromStr`.
+/// Implements serde's traits for a type that is written as a string in JSON, by means of its `Display` and `FromStr`.
 macro_rules! serialized_as_text {
     ($type:ty) => {
         impl serde::Serialize for $type {

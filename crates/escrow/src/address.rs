@@ -11,7 +11,7 @@ use pallas_primitives::PlutusData;
 
 use crate::codec::{self, DataReader, InvalidDatum, bytes, constr};
 
-/// An address as a datum contains it: two credentials without a network id.
+/// An address in a datum: a payment credential and an optional stake credential, without a network id.
 pub type PlutusAddress = PaymentAddress;
 
 /// Converts credentials and addresses from and to Plutus data, in the form of Plutus V3's `Credential` and `Address`.

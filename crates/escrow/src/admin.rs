@@ -39,15 +39,15 @@ impl AdminSignature {
         KeyHash::new(blake2b(&self.verification_key))
     }
 
-    /// Returns `true` if the contract rejects every award that carries this signature. This happens if the headers are
-    /// too long, or if the key is an arbiter's but the signature is not 64 bytes long, which makes the script fail.
+    /// Returns `true` if this signature alone makes the contract reject the award, whatever the other signatures are.
+    /// The script fails if the headers are too long, or if an arbiter's signature is not 64 bytes long.
     fn spoils(&self, parameters: &Parameters) -> bool {
         self.protected_headers.len() > MAX_PROTECTED_HEADERS
             || (self.signature.len() != SIGNATURE_BYTES && parameters.admin_vkeys.contains(&self.key_hash()))
     }
 
-    /// Returns `true` if the contract accepts this signature for the award `intent`. It must cover the award's digest,
-    /// or the BLAKE2b-224 hash of that digest, which is what hardware wallets sign.
+    /// Returns `true` if the contract accepts this signature for the award `intent`. The signature must cover the
+    /// award's digest, or the BLAKE2b-224 hash of the digest, as hardware wallets sign it.
     pub async fn signs(&self, port: &impl VerifyEd25519, intent: &DisputeWithdrawal) -> bool {
         let (Ok(key), Ok(signature)) =
             (<[u8; 32]>::try_from(&*self.verification_key), <[u8; 64]>::try_from(&*self.signature))
@@ -65,7 +65,7 @@ impl AdminSignature {
     }
 }
 
-/// Returns `true` if the contract accepts these signatures as enough for the award `intent`.
+/// Returns `true` if these signatures have enough votes for the contract to accept the award `intent`.
 ///
 /// A key that occurs several times in `admin_vkeys` has that many votes. A signature that is given twice counts once.
 pub async fn suffice(

@@ -8,7 +8,7 @@ use cardano::{Lovelace, params::ProtocolParameters};
 
 use crate::datum::Datum;
 
-/// Minimum collateral of an escrow that has any (scheme document, "Lock invariants").
+/// Minimum collateral of an escrow, unless it has none at all (scheme document, "Lock invariants").
 pub const MIN_COLLATERAL: Lovelace = match Lovelace::new(1_435_230) {
     Some(least) => least,
     None => Lovelace::ZERO,
@@ -22,8 +22,8 @@ const SOME_TIME: u64 = u64::MAX >> 11;
 /// collateral can make the datum a byte longer, which requires a higher collateral again.
 const ROUNDS: usize = 5;
 
-/// Returns the lovelace that the ledger will demand of the escrow's output once its datum also holds a result and both
-/// cooldowns. `None` if the amount is out of range.
+/// Returns the minimum lovelace that the ledger will require of the escrow's output once its datum also contains a
+/// result and both cooldowns. `None` if the amount is out of range.
 #[must_use]
 pub fn minimum_after_result(datum: &Datum, parameters: &ProtocolParameters) -> Option<Lovelace> {
     let grown = Datum {

@@ -79,8 +79,8 @@ impl State {
 
 /// An escrow's datum as read from the chain.
 ///
-/// Byte strings may have any length that the contract accepts. The stricter rules for a new lock are checked where
-/// locks are verified.
+/// Byte strings may have any length that the contract accepts. Stricter rules for a new escrow are checked when its
+/// lock transaction is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datum {
     /// The paying party, whose key signs refund requests and refunds.

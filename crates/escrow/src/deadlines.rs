@@ -21,11 +21,10 @@ pub const UNLOCK_TO_DISPUTE_MS: Millis = 15 * MINUTE_MS;
 /// Minimum time from the issue of a quote to `submit_result` (scheme document, "Lock invariants").
 pub const ISSUE_TO_SUBMIT_MS: Millis = 15 * MINUTE_MS;
 
-/// Time in milliseconds from the issue of a quote to `pay_by`: as short as the API promises and the scheme allows.
+/// Time in milliseconds from the issue of a quote to `pay_by`: one minute less than `maxTimeoutSeconds`, which is 300.
 ///
-/// `pay_by` is one minute below the `maxTimeoutSeconds` of 300, because clients reject terms whose `pay_by` is later
-/// than their own clock plus those seconds. With the full five minutes, a client whose clock is one second slow would
-/// reject every quote.
+/// Clients reject a quote whose `pay_by` is later than their own clock plus `maxTimeoutSeconds`. With the full five
+/// minutes, a client whose clock is one second slow would reject every quote.
 const PAY_BY_MS: Millis = 4 * MINUTE_MS;
 /// Time in milliseconds from the issue of a quote to `submit_result`, the deadline for the result; see
 /// [`Deadlines::issue`].

@@ -23,7 +23,7 @@ pub struct Parameters {
     pub cooldown_period: Millis,
 }
 
-/// Reason why the parameters are unusable: disputes could not be settled under them, or anyone could settle them.
+/// Reason why the parameters are unusable: no dispute could be settled, or anyone could settle one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
     /// There is no arbiter, or no arbiter's signature is required.
@@ -35,7 +35,7 @@ pub enum ParameterError {
     /// There are more than [`MAX_ADMINS`] arbiters' keys.
     #[error("a deployment has at most 64 arbiter keys")]
     TooMany,
-    /// The cooldown is at least as long as the smallest gap between deadlines.
+    /// The cooldown is at least as long as the minimum time from `submit_result` to `unlock`.
     #[error("the cooldown must be shorter than 15 minutes, the least gap between deadlines")]
     CooldownTooLong,
 }

@@ -12,8 +12,8 @@ use crate::{
     redeemer::AssetValue,
 };
 
-/// An award: the minimum that each party gets of one escrow output. The reference of that output is part of what is
-/// signed, so a signature cannot settle any other escrow.
+/// An award: the minimum value that each party gets from a disputed escrow. Arbiters also sign the reference of the
+/// escrow's output, so a signature cannot settle any other escrow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DisputeWithdrawal {
     /// Reference of the disputed escrow's output.
@@ -51,7 +51,7 @@ impl Split {
 }
 
 impl DisputeWithdrawal {
-    /// Creates the award of an escrow output that holds no native tokens.
+    /// Creates the award for an escrow output that holds no native tokens.
     #[must_use]
     pub fn new(own_ref: TxRef, split: Split) -> Self {
         Self {

@@ -39,8 +39,8 @@ mod together;
 pub use draft::DraftError;
 pub use time::{ChainTime, LEAST_WINDOW_MS};
 
-/// Divisor of the evaluated execution units: the margin added to them is one tenth. The final transaction's fee differs
-/// slightly from that of the evaluated draft, so the script may need slightly more units.
+/// Divisor that makes the margin one tenth of the evaluated execution units. The final transaction differs slightly
+/// from the evaluated draft, for example in its fee, so the script may need slightly more units.
 const MARGIN_DIVISOR: u64 = 10;
 
 /// An escrow on the chain: an output with its decoded datum.
@@ -70,7 +70,7 @@ pub enum Step {
     },
     /// The buyer takes the money back.
     WithdrawRefund,
-    /// Anyone pays out a dispute as the arbiters have signed.
+    /// Anyone pays out a disputed escrow according to the award that the arbiters signed.
     WithdrawDisputed {
         /// The signed award.
         intent: DisputeWithdrawal,
@@ -294,8 +294,8 @@ impl Planner<'_> {
         Ok(outputs)
     }
 
-    /// Builds a payout tagged for this escrow: its inline datum is the escrow's output reference, so that the contract
-    /// counts it. Returns `None` if `value` is empty.
+    /// Builds an output that the contract counts as a payout from this escrow: the inline datum is the escrow's output
+    /// reference. Returns `None` if `value` is empty.
     fn tagged(&self, escrow: &Escrow, to: PlutusAddress, value: Value) -> Result<Option<NewOutput>, PlanError> {
         if value == Value::default() {
             return Ok(None);

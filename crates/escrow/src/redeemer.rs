@@ -17,7 +17,7 @@ pub enum Action {
     AuthorizeWithdrawal,
     /// The buyer takes the money back.
     WithdrawRefund,
-    /// Anyone pays out a dispute as the arbiters have signed.
+    /// Anyone pays out a disputed escrow according to the award that the arbiters signed.
     WithdrawDisputed,
     /// The seller submits the hash that commits to the delivered text.
     SubmitResult,

@@ -127,8 +127,9 @@ mod table {
     /// Every rule of the contract: the same table as in `contracts/README.md`, from the README of
     /// `smart-contracts/payment-v2` (masumi-network/masumi-payment-service).
     ///
-    /// At most one row matches an escrow and an action. If none does, the contract rejects the action. For a refund
-    /// request the state alone implies whether there is a result, except in a forged lock.
+    /// At most one row matches an escrow and an action. If none does, the contract rejects the action. The rows for
+    /// refund requests also require the result hash that an honest escrow has in the state, because the result hash of
+    /// a forged lock may contradict its state.
     pub const RULES: &[Rule] = &[
         Rule { action: Action::SubmitResult, by: Party::Seller, from: &[FundsLocked, ResultSubmitted], result: ResultIs::Empty,
                starts: &[DatumTime::SellerCooldown], ends: &[DatumTime::SubmitResult],

@@ -26,9 +26,9 @@ pub enum Spent {
 /// The way in which an escrow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// The seller collected the money, or got the larger share of an award.
+    /// The seller collected the money, or an award paid the seller in full or more than the buyer.
     Withdrawn,
-    /// The buyer got the money back, or got the larger share of an award.
+    /// The buyer got the money back, or an award paid the buyer more than the seller.
     Refunded,
     /// An award gave both parties equal shares, or the escrow ended in a way that no rule describes.
     Closed,

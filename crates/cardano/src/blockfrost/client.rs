@@ -36,14 +36,14 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// A way to send HTTP requests: a function over the HTTP library of your platform.
+/// An HTTP client. Implement this trait with the HTTP library of your platform.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Http {
-    /// Sends a request and returns the answer, whatever its status.
+    /// Sends a request and returns the answer, whatever its status. Implementations must limit the time and the size of
+    /// an answer. They must not retry, because a submission must not be repeated.
     ///
     /// # Errors
-    /// Returns the reason why there is no answer. The implementation limits the time and the size of an answer, and
-    /// does not retry, because a submission must not be repeated.
+    /// Returns the reason why there is no answer.
     async fn send(&self, request: Request<'_>) -> Result<Response, String>;
 }
 

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Maximum size in bytes of the JSON of all outputs of a transaction. A transaction of 16 kB holds fewer than 5,500
-/// tokens (at least 3 bytes each, about 100 bytes of JSON), or fewer than 500 outputs of about 400 bytes of JSON.
+/// tokens, which take about 100 bytes of JSON each, or fewer than 500 outputs, which take about 400 bytes each.
 const MAX_OUTPUTS_JSON: usize = 2 << 20;
 
 /// Collects the outputs of a transaction while a response is read.
@@ -24,7 +24,7 @@ pub struct TransactionOutputs {
     answered: bool,
     outputs: Vec<TracedOutput>,
     bytes: usize,
-    /// References of the outputs to collect, with the limit on the tokens in them; `None` to collect all outputs.
+    /// References of the outputs to collect, and the limit on their tokens; `None` to collect all outputs.
     among: Option<(BTreeSet<TxRef>, FewTokens)>,
 }
 
@@ -35,7 +35,7 @@ impl TransactionOutputs {
         Self { asked, answered: false, outputs: Vec::new(), bytes: 0, among: None }
     }
 
-    /// Creates a collector of only the `named` outputs of the transaction `asked`
+    /// Creates a collector of only the `named` outputs of the transaction `asked`, with a limit on their tokens
     /// ([`crate::chain::Chain::outputs_among`]).
     #[must_use]
     pub fn among(asked: TxHash, named: BTreeSet<TxRef>, most_tokens: usize) -> Self {

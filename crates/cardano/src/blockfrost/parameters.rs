@@ -8,7 +8,7 @@ use crate::params::{ProtocolParameters, Rational};
 /// Maximum number of entries to read from a cost model. Plutus V3 has 297 at present.
 const MAX_COST_MODEL: usize = 2_000;
 
-/// Maximum number of decimals of a price. With more of them, the fractions in a fee could overflow.
+/// Maximum number of decimals of a price. With more decimals, the computation of a fee could overflow.
 const MAX_DECIMALS: usize = 15;
 
 /// A number that some providers send as a JSON number and others as a string.
@@ -82,8 +82,8 @@ struct CostModels {
 /// Parses the response of `/epochs/latest/parameters`.
 ///
 /// # Errors
-/// [`ChainError`](crate::chain::ChainError) if the response does not have the documented shape, or a parameter cannot
-/// be right (such as a price of zero per byte).
+/// [`ChainError`](crate::chain::ChainError) if the response does not have the documented shape, or if a parameter is
+/// invalid, such as a price of zero per byte.
 pub fn protocol_parameters(body: &[u8]) -> ChainResult<ProtocolParameters> {
     let p: ParametersJson = json(body, "protocol parameters")?;
     let coins_per_utxo_byte = p.coins_per_utxo_size.or(p.coins_per_utxo_word);

@@ -23,8 +23,8 @@ pub(super) const MAX_OUTPUTS: usize = 1_000;
 /// wallet's payments by sending an output that cannot be read.
 const MAX_ASSETS: usize = 2_000;
 
-/// Maximum number of tokens that one request holds in memory (about 400 kB). Dozens of requests may be running at once.
-/// A single output holds at most 1,600 tokens.
+/// Maximum number of tokens that one request holds in memory (about 400 kB), because dozens of requests may run at
+/// once. At least one output always fits, because an output holds at most 1,600 tokens.
 const MAX_TOKENS: usize = 2_000;
 
 #[derive(Deserialize)]
@@ -92,7 +92,7 @@ impl OutputJson {
     }
 }
 
-/// Reader for the response of `/addresses/{address}`: yields the lovelace at an address, however many tokens there are.
+/// Reader for the response of `/addresses/{address}`: yields the lovelace at an address and skips the tokens.
 #[derive(Debug, Default)]
 pub struct LovelaceReader(Option<Lovelace>);
 
@@ -137,8 +137,8 @@ impl UnspentPage {
         Self { address: address.to_owned(), has_datums: true, page: UnspentOutputs::default() }
     }
 
-    /// Makes the reader skip inline datums, which can amount to megabytes. To spend outputs at key addresses, they are
-    /// not needed.
+    /// Makes the reader skip inline datums, which can amount to megabytes. They are not needed to spend outputs at key
+    /// addresses.
     #[must_use]
     pub fn without_datums(self) -> Self {
         Self { has_datums: false, ..self }
@@ -168,8 +168,8 @@ impl Collect for UnspentPage {
     }
 }
 
-/// Parses a complete page of unspent outputs. The field `utxos` of the result is what a
-/// [`Wallet`](crate::tx::build::Wallet) takes. [`Client`](super::Client) reads all pages of an address
+/// Parses a complete page of unspent outputs. The field `utxos` of the result can be passed to a
+/// [`Wallet`](crate::tx::build::Wallet). [`Client`](super::Client) reads all pages of an address
 /// ([`Chain::utxos_at`](crate::chain::Chain::utxos_at)).
 ///
 /// # Errors
@@ -213,8 +213,8 @@ impl Holdings {
         (1..=most).flat_map(|page| [(page, End::Oldest), (page, End::Newest)])
     }
 
-    /// Adds a page that was read from one end of the list. Returns whether outputs that have not been read may remain.
-    /// `full` is the number of outputs on a full page.
+    /// Adds a page that was read from one end of the list. Returns whether unread outputs may remain. `full` is the
+    /// number of outputs on a full page.
     pub fn take(&mut self, end: End, page: UnspentOutputs, full: usize) -> bool {
         let met = page.listed.iter().any(|listed| self.seen.get(listed).is_some_and(|other| *other != end));
         let more = page.listed.len() >= full && !met;
@@ -237,8 +237,8 @@ impl Holdings {
     }
 }
 
-/// Drops the outputs with the least lovelace per token until at most `MAX_TOKENS` tokens remain. Dropped outputs are
-/// read again later, once others have been spent.
+/// Drops the outputs with the least lovelace per token until at most `MAX_TOKENS` tokens remain. A dropped output can
+/// be read again once other outputs have been spent.
 pub fn keep_most_valuable(utxos: &mut Vec<Utxo>) {
     keep_most_valuable_within(utxos, MAX_TOKENS);
 }

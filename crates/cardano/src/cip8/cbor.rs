@@ -7,7 +7,7 @@ use super::{Cip8Error, CosePart};
 /// Maximum nesting depth of the CBOR. Wallets need three levels; the limit bounds recursion on hostile input.
 const MAX_DEPTH: usize = 8;
 
-/// Decodes one CBOR item, after checking that it does not exceed the maximum length for `part`.
+/// Decodes one CBOR item, after checking that the bytes do not exceed the maximum length for `part`.
 pub(super) fn decode(bytes: &[u8], part: CosePart) -> Result<Value, Cip8Error> {
     if bytes.len() > part.max_bytes() { Err(Cip8Error::TooLarge(part)) } else { item(bytes, part) }
 }

@@ -4,7 +4,7 @@ use ciborium::Value;
 
 use crate::{address::Address, hash::blake2b, keys::SigningKey};
 
-/// A payload of the kind that this service has signed: a digest of 32 bytes.
+/// A payload like those that wallets sign for this service: a digest of 32 bytes.
 pub(super) const DIGEST: [u8; 32] = [0xab; 32];
 
 pub(super) fn payment_key() -> SigningKey {
@@ -65,7 +65,7 @@ impl Forge {
         }
     }
 
-    /// Creates a message whose payload is hashed, as hardware wallets sign long messages.
+    /// Creates a message whose payload is a hash of the text, as hardware wallets do with long messages.
     pub(super) fn hashed() -> Self {
         let mut forge = Self::valid();
         forge.unprotected = vec![(text("hashed"), Value::Bool(true))];

@@ -42,8 +42,8 @@ mod wallets;
 /// Maximum size of a COSE_Key in bytes. Wallets emit 42, or 101 with a base address as key id.
 pub const MAX_KEY_BYTES: usize = 256;
 
-/// Maximum size of a COSE_Sign1 in bytes. Wallets emit up to about 220 and the payload, which is a digest of 32 bytes,
-/// or a sign-in message of up to about 800.
+/// Maximum size of a COSE_Sign1 in bytes. Wallets add up to about 220 bytes to the payload, which is a digest of 32
+/// bytes or a sign-in message of up to about 800 bytes.
 pub const MAX_SIGNATURE_BYTES: usize = 1_536;
 
 /// A part of the result of CIP-30's `signData`.
@@ -79,7 +79,7 @@ pub enum Cip8Error {
     /// The part is not hexadecimal.
     #[error("the {0} is not hexadecimal")]
     NotHex(CosePart),
-    /// The part is longer than any that wallets emit.
+    /// The part exceeds its maximum size, which is above the size that wallets emit.
     #[error("the {0} is too large")]
     TooLarge(CosePart),
     /// The part is not CBOR of the right shape, or repeats a map key.

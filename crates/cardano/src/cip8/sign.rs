@@ -66,7 +66,7 @@ impl Signatory {
         let unprotected =
             Header { rest: vec![(coset::Label::Text(HASHED.to_owned()), Value::Bool(false))], ..Header::default() };
         let mut message = CoseSign1Builder::new().protected(protected).unprotected(unprotected).build();
-        // Encoded once, here.
+        // Encode the headers once, so that no payload has to encode them again.
         let protected = message.protected.clone().cbor_bstr();
         message.protected.original_data = protected.ok().and_then(|bytes| bytes.into_bytes().ok());
         Self { key: encoded(cose_key(secret)), message }
@@ -80,8 +80,8 @@ impl Signatory {
     }
 }
 
-/// A payload prepared for signing. The protected headers are the algorithm and the raw address; `hashed: false` is
-/// unprotected. The encoding is deterministic and equals that of evolution-sdk and lucid-evolution.
+/// A payload prepared for signing. The protected headers are the algorithm and the raw address; `hashed: false` is an
+/// unprotected header. The encoding is deterministic and the same as in evolution-sdk and lucid-evolution.
 #[derive(Clone, Debug)]
 pub struct Unsigned {
     key: Vec<u8>,

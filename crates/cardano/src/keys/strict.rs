@@ -26,7 +26,7 @@ const GROUP_ORDER: [u8; 32] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
 ];
 
-/// The y coordinates of the eight points of small order, little endian.
+/// The five y coordinates that the eight points of small order have, little endian.
 const SMALL_ORDER_Y: [[u8; 32]; 5] = [
     // y = 0: order 4.
     [0; 32],

@@ -32,8 +32,8 @@ use crate::{
     money::Lovelace,
 };
 
-/// Maximum size of a transaction, in bytes: the ledger's `maxTxSize` since Alonzo, 16 KiB. Verification also compares
-/// with the current protocol parameter.
+/// Maximum size of a transaction, in bytes: the ledger's `maxTxSize` since Alonzo, 16 KiB. A verifier must also check
+/// the size against the current protocol parameter.
 pub const MAX_TX_BYTES: usize = 16_384;
 
 /// A signed transaction, decoded but not verified.
@@ -53,9 +53,9 @@ pub struct SignedTx {
     pub validity_start: Option<u64>,
     /// Network id: 0 for every test network, 1 for mainnet; `None` if the body does not contain it.
     pub network_id: Option<u8>,
-    /// Keys that must sign in addition to those that own the inputs.
+    /// Hashes of keys that must sign in addition to the keys of the inputs.
     pub required_signers: Vec<KeyHash>,
-    /// Hash of the auxiliary data that the body states; `None` if it states none.
+    /// Hash of the auxiliary data, as stated in the body; `None` if the body states none.
     pub auxiliary_data_hash: Option<[u8; 32]>,
     /// Auxiliary data: metadata and published scripts; `None` if there are none.
     pub auxiliary_data: Option<AuxiliaryData>,

@@ -40,8 +40,8 @@ pub const MAX_TX_IN_BLOCK: usize = 64 << 10;
 pub struct TransactionUtxos {
     /// Transaction id: BLAKE2b-256 of the body's bytes as received.
     pub id: TxHash,
-    /// The transaction's own flag for whether its scripts succeed. The flag is outside the body, so the transaction id
-    /// does not cover it. The provider's statement about the included transaction is
+    /// Whether the transaction's scripts succeed, according to the flag in the transaction itself. The flag is outside
+    /// the body, so the transaction id does not cover it. The provider's statement about the included transaction is
     /// [`Inclusion::valid`](crate::chain::Inclusion::valid).
     pub valid: bool,
     /// First slot in which the transaction is valid; `None` if there is no such limit.

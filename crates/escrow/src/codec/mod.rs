@@ -24,7 +24,7 @@ pub enum InvalidDatum {
     #[error("{0} is not of the contract's shape")]
     Shape(&'static str),
     /// The data contains a number that no valid escrow contains: negative, a time past 2^53 milliseconds, or an amount
-    /// above all ADA in existence.
+    /// above the maximum supply of ADA.
     #[error("{0} is out of range")]
     Range(&'static str),
     /// Further bytes follow the data.

@@ -37,7 +37,7 @@ impl DraftError {
     }
 
     /// Returns `true` if a retry with more of the wallet's outputs may succeed, because the given outputs hold too
-    /// little, or hold so many tokens that the transaction becomes too large.
+    /// little lovelace, or are so small or so full of tokens and scripts that the transaction becomes too large.
     #[must_use]
     pub const fn wants_more_of_the_wallet(&self) -> bool {
         self.lacks_funds()
@@ -75,8 +75,8 @@ impl Planner<'_> {
         self.draft_chained(provider, plan, wallet, &[]).await
     }
 
-    /// Drafts the transaction for a plan that spends outputs of transactions in `unconfirmed`, which no block includes
-    /// yet.
+    /// Drafts the transaction for a plan that spends outputs of unconfirmed transactions. `unconfirmed` contains these
+    /// outputs, because the provider may not know them.
     ///
     /// # Errors
     /// See [`Planner::draft`].

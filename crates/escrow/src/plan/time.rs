@@ -50,8 +50,7 @@ impl ChainTime {
     }
 }
 
-/// Returns the first slot that begins at or after this time. For a time before the first slot of the current era,
-/// returns that slot.
+/// Returns the first slot that begins at or after this time. A time before the current era yields the era's first slot.
 fn first_slot_from(time: Millis, slots: &SlotConfig) -> Option<u64> {
     let Some(slot) = slots.slot_at(time) else { return Some(slots.zero_slot) };
     if slots.slot_begins_at(slot)? == time { Some(slot) } else { slot.checked_add(1) }

@@ -51,8 +51,8 @@ impl Datum {
         Rule::find(action, self).map(|rule| rule.window(self))
     }
 
-    /// Returns each possible action of a party on this escrow with its time window, which may be open, over, or not
-    /// open yet. Returns none if the party's address belongs to a script.
+    /// Returns the actions that the rules allow a party in the escrow's state, each with its time window. A window may
+    /// already be over or may not be open yet. Yields nothing if the party's address belongs to a script.
     pub fn windows_of(&self, party: Party) -> impl Iterator<Item = (Action, Window)> {
         let rules = Action::ALL.into_iter().filter_map(|action| Rule::find(action, self));
         let own = rules.filter(move |rule| rule.by == party && rule.signer(self).is_ok());

@@ -1,7 +1,7 @@
 //! Computes fee, change and collateral of a transaction with given inputs.
 //!
 //! ```text
-//! inputs = outputs + fee + change          fee = min_fee(bytes of the transaction, in which all of these are)
+//! inputs = outputs + fee + change          fee = min_fee(size of the transaction that contains all of these)
 //! ```
 //!
 //! The fee depends on the transaction's size, which depends on the fee. Iterating from below finds the smallest fee
@@ -27,11 +27,11 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// Divisor of the minimum fee that gives the tolerance: 1 % of the minimum. The fee may exceed the minimum by up to the
-/// tolerance if the surplus of the inputs is too small for a change output.
+/// Divisor that makes the tolerance 1 % of the minimum fee. If the surplus of the inputs is too small for a change
+/// output, it is added to the fee, which may then exceed the minimum by up to the tolerance.
 const FEE_TOLERANCE: u64 = 100;
-/// Maximum number of rounds until the computed fee no longer changes. Every round but the last makes the transaction
-/// longer, which happens only when an integer in it needs a wider encoding.
+/// Maximum number of rounds in which the fee is computed. After the second round, the fee changes only if an integer in
+/// the transaction needs a wider encoding or other collateral is chosen, so few rounds are needed.
 const MAX_ROUNDS: usize = 16;
 
 /// Maximum number of bytes by which one more input lengthens the transaction: the input itself (an array header, 34
@@ -47,7 +47,7 @@ pub(super) struct BalancingTerms<'a> {
     pub(super) params: &'a ProtocolParameters,
     /// Address that receives what remains of the inputs after outputs and fee.
     pub(super) rest_to: PaymentAddress,
-    /// `true` if something must remain for `rest_to`, as when a wallet is emptied.
+    /// `true` if something must remain for `rest_to`, for example because the wallet is emptied.
     pub(super) rest_wanted: bool,
     /// The wallet's own address, which receives the collateral return.
     pub(super) home: PaymentAddress,
@@ -73,8 +73,7 @@ pub(super) struct BalancedTx {
 
 /// Reason why a transaction with the given inputs cannot be balanced.
 pub(super) enum Unbalanced {
-    /// The inputs lack this much lovelace. A further input must bring it, and in addition the fee that this input
-    /// costs.
+    /// The inputs lack this much lovelace. A further input must also pay for the fee that it adds.
     Short(u64),
     /// The transaction exceeds a limit of the ledger. It may fit with fewer inputs.
     TooLarge(BuildError),

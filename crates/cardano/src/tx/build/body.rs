@@ -24,11 +24,11 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// Number of Plutus V3 among the ledger's languages.
+/// Plutus V3's number as a script language of the ledger.
 const PLUTUS_V3: u8 = 2;
 
-/// A transaction body (Conway's CDDL, `transaction_body`). The fields are encoded in this order. It is canonical, and
-/// hardware wallets sign no other order (CIP-21).
+/// A transaction body (Conway's CDDL, `transaction_body`). The fields are encoded in this order, which is canonical.
+/// Hardware wallets reject any other order (CIP-21).
 #[derive(Encode)]
 #[cbor(map)]
 struct Body {

@@ -15,8 +15,8 @@ const POLICY_HEX: usize = 56;
 /// Maximum number of hexadecimal digits of an asset name, which has at most 32 bytes.
 const MAX_NAME_HEX: usize = 64;
 
-/// Name of a native asset. Shorter names sort first: canonical CBOR orders map keys like that, and hardware wallets
-/// sign nothing else (RFC 7049, section 3.9; CIP-21).
+/// Name of a native asset. Shorter names sort first, as in the keys of a canonical CBOR map (RFC 7049, section 3.9).
+/// Hardware wallets sign only canonical CBOR (CIP-21).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TokenName(pub(super) Vec<u8>);
 
@@ -37,8 +37,8 @@ pub(super) type TokenId = ([u8; 28], TokenName);
 
 /// The total value of one or several outputs. Assets with a quantity of zero are left out.
 ///
-/// A single output holds at most `u64::MAX` of an asset. Several outputs can hold more together, and anyone can send
-/// them to anyone, so quantities are 128 bits wide.
+/// A single output holds at most `u64::MAX` of an asset, but several outputs together can hold more. Quantities are
+/// therefore 128 bits wide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bundle {
     pub(super) lovelace: u64,

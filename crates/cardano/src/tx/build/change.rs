@@ -1,4 +1,4 @@
-//! Distributes change over as few outputs as the ledger's limits allow.
+//! Distributes change over outputs, each of which is filled up to the ledger's limits.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ const POLICY_BYTES: u64 = 2 + 28 + 3;
 /// Maximum number of CBOR bytes of an asset without its name: the name's header and nine bytes of quantity.
 const ASSET_BYTES: u64 = 2 + 9;
 
-/// Distributes assets over as few values as possible, none of which exceeds the ledger's maximum size. Returns at least
-/// one value, which is empty if there are no assets. The values hold no lovelace yet.
+/// Distributes assets over values, each of which is filled up to the ledger's maximum size. Returns a single empty
+/// value if there are no assets. The values hold no lovelace yet.
 pub(super) fn split(assets: &BTreeMap<TokenId, u128>, params: &ProtocolParameters) -> Vec<Bundle> {
     let mut done = Vec::new();
     let mut rest = assets.clone();

@@ -1,5 +1,5 @@
-//! Chooses collateral: inputs that the ledger takes if a script fails. A return output then brings back everything but
-//! the required amount.
+//! Chooses collateral: inputs that the ledger takes if a script fails. The collateral return is an output that then
+//! gives back everything except the required amount.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -28,8 +28,8 @@ pub(super) struct Collateral {
     pub(super) back: Option<Output>,
 }
 
-/// Collateral that covers a fee. If too little is available, a placeholder of the same size, together with the missing
-/// amount.
+/// Collateral that covers a fee. If too little is available, a placeholder with one input, and the missing amount in
+/// lovelace.
 pub(super) struct Pledge {
     collateral: Collateral,
     keys: BTreeSet<KeyHash>,
@@ -58,8 +58,8 @@ impl Pledge {
 
 /// Chooses collateral that covers this fee.
 ///
-/// If a single UTxO is enough, the smallest such one is chosen, preferably from `preferred`, which are the
-/// transaction's own inputs and therefore reserved already. UTxOs in `others` would have to be reserved in addition.
+/// Uses the smallest UTxO that is enough on its own, or several UTxOs if none is. UTxOs in `preferred` are tried before
+/// those in `others`, which would have to be reserved in addition.
 pub(super) fn choose(
     preferred: &[&Source],
     others: &[&Source],
@@ -103,8 +103,8 @@ fn put_up(
     Ok(Some(Pledge { collateral: Collateral { inputs, total, back }, keys, missing: None }))
 }
 
-/// Builds the output that returns the rest of the collateral inputs. Returns `Some(None)` if there is no rest, and
-/// `None` if no valid output can hold the rest.
+/// Builds the collateral return, the output that holds `rest`. Returns `Some(None)` if `rest` is empty, and `None` if
+/// no valid output can hold it.
 #[allow(clippy::option_option, reason = "no output needed and no output possible are different answers")]
 fn bring_back(
     rest: Bundle,

@@ -10,8 +10,8 @@ use crate::{
 /// Reason why a transaction cannot be built. Nothing was spent or reserved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// The wallet holds too little lovelace. The transaction could be built if the wallet had one more plain UTxO of
-    /// `missing` lovelace.
+    /// The wallet holds too little lovelace. One more UTxO that holds `missing` lovelace and nothing else would be
+    /// enough.
     #[error("{} missing in the wallet", missing.display_tada())]
     Insufficient {
         /// Missing lovelace, including the fee for one more input.
@@ -43,8 +43,8 @@ pub enum BuildError {
         /// Maximum size of a value, in bytes.
         limit: u64,
     },
-    /// The transaction would exceed the ledger's maximum size, because the wallet's money is spread over too many small
-    /// UTxOs.
+    /// The transaction would exceed the ledger's maximum size, for example because the wallet's money is spread over
+    /// too many small UTxOs.
     #[error("the wallet's UTxOs are too small: the transaction would have {bytes} bytes and may have {limit}")]
     TooLarge {
         /// Size of the transaction, in bytes.
@@ -69,7 +69,7 @@ pub enum BuildError {
     /// The wallet has no UTxOs that can serve as collateral.
     #[error("{} missing in the wallet as collateral", missing.display_tada())]
     CollateralMissing {
-        /// Missing lovelace. One more plain UTxO that holds this amount would suffice as collateral.
+        /// Missing lovelace. One more UTxO that holds this amount and nothing else would be enough.
         missing: Lovelace,
     },
     /// The transaction runs scripts, but the provider sent no cost model of Plutus V3.
@@ -80,7 +80,7 @@ pub enum BuildError {
     NothingToSweep {
         /// Lovelace of the UTxOs that could have been swept.
         balance: Lovelace,
-        /// Lovelace that is missing for an output with the minimum amount.
+        /// Lovelace by which the remainder falls short of an output's minimum.
         missing: Lovelace,
     },
     /// The plan's validity interval is empty.

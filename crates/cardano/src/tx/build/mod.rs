@@ -2,14 +2,14 @@
 //! always yields the same bytes.
 //!
 //! ```text
-//! TxPlan  the intent:      outputs, script inputs, reference inputs, validity interval
-//! Wallet  the payer:       UTxOs, except those reserved for other transactions
+//! TxPlan      the intent: outputs, script inputs, reference inputs, validity interval
+//! Wallet      the payer: UTxOs, except those reserved for other transactions
 //!    |  build
 //!    v
-//! Draft   balanced, its id final; scripts can be evaluated
+//! UnsignedTx  balanced, its id final; scripts can be evaluated
 //!    |  sign
 //!    v
-//! BuiltTx bytes to submit, inputs to reserve, change to spend next
+//! BuiltTx     bytes to submit, inputs to reserve, change to spend next
 //! ```
 //!
 //! A plan with scripts is built twice: first with a transaction's maximum execution units, so that the provider can

@@ -99,8 +99,8 @@ pub(super) fn cbor<T: minicbor::Encode<()>>(value: &T) -> Result<Vec<u8>, BuildE
 
 /// Returns the minimum lovelace of an output, given a function that encodes the output with a certain amount.
 ///
-/// The amount is part of the size on which it depends. The loop converges because more lovelace never takes fewer
-/// bytes.
+/// The minimum depends on the output's size, which in turn depends on the amount in it. The loop converges because more
+/// lovelace never takes fewer bytes.
 pub(super) fn min_lovelace(
     params: &ProtocolParameters,
     encode: impl Fn(u64) -> Result<Output, BuildError>,
@@ -126,8 +126,8 @@ pub(super) fn min_lovelace_plain(
 }
 
 impl NewOutput {
-    /// Returns the minimum lovelace that the ledger requires of this output. The lovelace that the output holds at
-    /// present makes no difference.
+    /// Returns the minimum lovelace that the ledger requires of this output. The output's current lovelace does not
+    /// affect the result.
     ///
     /// # Errors
     /// [`BuildError::Malformed`] if the datum or an asset is malformed; [`BuildError::OutOfRange`] if the amount is out

@@ -13,23 +13,23 @@ use crate::{
 /// A transaction to be built: everything but wallet inputs, change, collateral and fee, which the builder adds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TxPlan {
-    /// Outputs to create, as the transaction's first outputs in this order and with exactly these values.
+    /// Outputs to create, with exactly these values. They are the transaction's first outputs, in this order.
     pub outputs: Vec<NewOutput>,
     /// UTxOs at key addresses that the transaction must spend.
     pub inputs: Vec<Utxo>,
     /// UTxOs to be spent with Plutus V3 scripts.
     pub script_inputs: Vec<ScriptInput>,
-    /// UTxOs that carry the scripts. The transaction refers to them without spending them.
+    /// UTxOs whose reference scripts the transaction uses. They are not spent.
     pub reference_inputs: Vec<ReferenceInput>,
     /// Hashes of the keys whose signatures the scripts require.
     pub required_signers: Vec<KeyHash>,
-    /// Hashes of further keys of the wallet, whose outputs may be spent too. Each of these keys costs one more
+    /// Hashes of the wallet's other payment keys. UTxOs of these keys may be spent too; each key that is used adds a
     /// signature.
     pub wallet_keys: BTreeSet<KeyHash>,
     /// UTxOs that the wallet has set aside as collateral. If empty, any of the wallet's UTxOs may serve.
     pub collateral: Vec<Utxo>,
-    /// CBOR of the auxiliary data, whose hash goes into the body; `None` for none. It is not parsed; the ledger rejects
-    /// malformed data.
+    /// CBOR of the auxiliary data, or `None`. The builder puts its hash into the body and does not parse it; the ledger
+    /// rejects malformed data.
     pub auxiliary_data: Option<Vec<u8>>,
     /// Validity interval.
     pub validity: Validity,
@@ -79,10 +79,10 @@ pub struct ReferenceInput {
 /// Validity interval of a transaction in slots: `from <= slot < until`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validity {
-    /// First slot in which the transaction is valid; `None` without a lower bound.
+    /// First slot in which the transaction is valid; `None` if there is no lower bound.
     pub from: Option<u64>,
-    /// First slot in which the transaction is no longer valid. It is mandatory, so that every transaction is included
-    /// or expires in the end.
+    /// First slot in which the transaction is no longer valid. It is mandatory, so that a transaction that is never
+    /// included expires.
     pub until: u64,
 }
 
@@ -94,7 +94,7 @@ pub struct Wallet<'a> {
     pub address: Address,
     /// The wallet's unspent outputs, including the change of its pending transactions. Duplicates are counted once.
     pub utxos: &'a [Utxo],
-    /// References of UTxOs that must not be spent: those reserved for other transactions, and those with reference
-    /// scripts.
+    /// References of UTxOs that must not be spent, for example because they are reserved for other transactions or kept
+    /// for their reference scripts.
     pub reserved: &'a BTreeSet<TxRef>,
 }

@@ -87,15 +87,16 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Chooses further UTxOs that hold `short` lovelace. Returns `false` if there are none left.
+    /// Chooses further UTxOs to cover `short` missing lovelace. Returns `false` if there are none left.
     fn add(&mut self, short: u64) -> bool {
         let mut short = short;
         let mut added = false;
-        // At most as many as are chosen already, because each round encodes all chosen UTxOs again.
+        // Assets need a larger change output and scripts a higher fee, so UTxOs with either are chosen in rounds, with
+        // a new balance after each. A round may add as many as are chosen already, because it encodes all of them
+        // again.
         let (most, mut laden) = (self.chosen.len().max(1), 0_usize);
         while short > 0 {
             let Some(source) = self.next(short) else { break };
-            // Assets need a larger change output and scripts a higher fee, so balance again before choosing more.
             laden = laden.saturating_add(usize::from(!source.is_plain()));
             short = short.saturating_add(self.terms.input_fee()).saturating_sub(source.bundle.lovelace);
             self.choose(source.reference);

@@ -46,7 +46,7 @@ pub struct TxFacts {
     pub collateral: Vec<TxRef>,
     /// Outputs that the transaction creates, in order.
     pub outputs: Vec<Utxo>,
-    /// Outputs that the transaction creates and the wallet can spend next.
+    /// Created outputs that belong to the wallet and can be spent by its next transaction.
     pub change: Vec<Utxo>,
     /// First slot in which the transaction is no longer valid.
     pub valid_until_slot: u64,
@@ -89,7 +89,7 @@ impl UnsignedTx {
         encode(&self.body, self.redeemers.clone(), Vec::new(), self.auxiliary_data.as_deref())
     }
 
-    /// Signs the transaction with those of the `signers` whose signatures are needed.
+    /// Signs the transaction with every required key. Keys among `signers` that are not required do not sign.
     ///
     /// # Errors
     /// [`BuildError::SignerMissing`] for the first required key that is missing.

@@ -29,8 +29,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Returns `true` if the UTxO holds only lovelace and carries no script. Spending it adds only the size of one
-    /// input to the fee.
+    /// Returns `true` if the UTxO holds only lovelace and carries no script. Spending such a UTxO adds only the cost of
+    /// one input to the fee.
     pub(super) fn is_plain(&self) -> bool {
         self.bundle.assets.is_empty() && self.script_bytes == 0
     }
@@ -52,7 +52,7 @@ pub(super) struct Checked<'a> {
     pub(super) scripts: Vec<ScriptSource>,
     /// UTxOs that the plan prescribes as collateral. If empty, any of the wallet's UTxOs may serve.
     pub(super) collateral: Vec<Source>,
-    /// Total value of the inputs that the plan itself spends.
+    /// Total value of the inputs that the plan prescribes.
     pub(super) brought: Bundle,
     pub(super) ex_units: ExUnits,
     /// Size in bytes of the scripts that the plan's reference inputs and script inputs carry.
@@ -87,7 +87,7 @@ impl<'a> Checked<'a> {
         })
     }
 
-    /// Returns the references of all outputs that the plan itself uses, which must not be chosen from the wallet again.
+    /// Returns the references of all UTxOs in the plan, which must not be chosen from the wallet a second time.
     pub(super) fn used(&self) -> BTreeSet<TxRef> {
         let forced = self.forced.iter().map(|source| source.reference);
         let scripts = self.scripts.iter().map(|source| source.reference);
@@ -166,9 +166,9 @@ fn read_source(utxo: &Utxo, params: &ProtocolParameters) -> Result<Source, Build
     Ok(Source { reference: utxo.reference, bundle: Bundle::read(&utxo.value)?, key, script_bytes })
 }
 
-/// Returns an upper bound of the size in bytes of an output's script, which providers do not report. The bound follows
-/// from the lovelace that the output holds, because the ledger requires lovelace for each byte (Babbage,
-/// `getMinCoinTxOut`), and from the maximum size of a transaction.
+/// Returns an upper bound for the size in bytes of an output's script, because providers do not report script sizes.
+/// The ledger requires lovelace for each byte of an output (Babbage, `getMinCoinTxOut`) and limits the size of the
+/// transaction that creates it.
 fn most_script_bytes(utxo: &Utxo, params: &ProtocolParameters) -> u64 {
     let paid_for = utxo.value.lovelace.get().checked_div(params.coins_per_utxo_byte).unwrap_or(u64::MAX);
     let bytes = paid_for.saturating_sub(UTXO_ENTRY_OVERHEAD).min(params.max_tx_size);
@@ -176,8 +176,7 @@ fn most_script_bytes(utxo: &Utxo, params: &ProtocolParameters) -> u64 {
 }
 
 /// Returns the wallet's UTxOs that may be spent, richest first, without duplicates. UTxOs that cannot be parsed are
-/// skipped. Those with datums or scripts are included, so that attaching a datum or script cannot make money
-/// unspendable.
+/// skipped. UTxOs with datums or scripts are included, so that a sender cannot make money unspendable by attaching one.
 pub(super) fn spendable(
     wallet: &Wallet<'_>,
     further_keys: &BTreeSet<KeyHash>,

@@ -26,12 +26,13 @@ pub struct Sweep {
 /// Builds a transaction that sends everything in the wallet to the address `to`, except the fee and `reserve`. The
 /// reserve stays as one plain UTxO; if it is zero, nothing stays.
 ///
-/// UTxOs with datums and scripts are swept too. If not all UTxOs fit into one transaction, the largest are swept. If
-/// those hold no more lovelace than their tokens require, plain UTxOs go first, or alone.
+/// UTxOs with datums and scripts are swept too. If not all UTxOs fit into one transaction, those with the most lovelace
+/// are swept. If their tokens require all of that lovelace, so that nothing is left for the fee, plain UTxOs are swept
+/// first, or alone.
 ///
 /// # Errors
 /// [`BuildError::NothingToSweep`] if too little would arrive to form an output, [`BuildError::OutputBelowMinimum`] if
-/// the reserve is too small for one.
+/// the reserve is too small for an output.
 pub fn sweep(
     wallet: &Wallet<'_>,
     to: impl Into<PaymentAddress>,
@@ -47,7 +48,7 @@ pub fn sweep(
     let terms = BalancingTerms { checked: &checked, params, rest_to, rest_wanted: true, home: wallet.address.into() };
     let mut found = largest(&terms, &pool);
     if found.is_err() && !pool.iter().all(Source::is_plain) {
-        // The richest UTxOs may hold no more lovelace than their tokens require. Plain ones go first then, or alone.
+        // The UTxOs with the most lovelace may need all of it for their tokens. Then try plain UTxOs first, or alone.
         pool.sort_by_key(|source| !source.is_plain());
         let plain = pool.partition_point(Source::is_plain);
         let alone = || largest(&terms, pool.get(..plain).unwrap_or_default());
@@ -60,8 +61,8 @@ pub fn sweep(
     Ok(Sweep { draft: draft(&checked, balanced, &rest_to, &wallet.address)?, sent, left })
 }
 
-/// Builds a transaction that spends the first UTxOs in `pool`, as many as fit. Returns it with the number of these
-/// UTxOs.
+/// Builds a transaction that spends as many UTxOs from the start of `pool` as fit. Returns the transaction and the
+/// number of UTxOs.
 fn largest(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<(BalancedTx, usize), BuildError> {
     let of = |count: usize| balance(terms, &pool.iter().take(count).collect::<Vec<_>>(), &[]);
     let too_large = match of(pool.len()) {

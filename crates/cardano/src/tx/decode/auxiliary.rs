@@ -129,8 +129,8 @@ fn labels(reader: &mut Reader<'_>) -> Result<(), CborError> {
     Ok(())
 }
 
-/// Checks one item of metadata, and recursively its parts. The depth of recursion is limited, because the CBOR's
-/// nesting was checked before.
+/// Checks one item of metadata, and recursively its parts. Recursion is safe here because the CBOR's nesting depth has
+/// been checked.
 fn metadatum(reader: &mut Reader<'_>) -> Result<(), CborError> {
     match reader.peek()? {
         ItemHead::Uint(_) | ItemHead::Nint(_) => reader.head().map(|_| ()),

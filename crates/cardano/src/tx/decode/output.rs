@@ -14,8 +14,7 @@ use crate::{
 
 /// Maximum number of bytes of an asset name (ledger, `AssetName`).
 const MAX_ASSET_NAME: usize = 32;
-/// Length of a base address, the longest address whose bytes are kept. Byron addresses may be longer, but are only
-/// recognised as such.
+/// Length of a base address in bytes. Only Byron addresses may be longer.
 const BASE_ADDRESS_BYTES: usize = 57;
 
 /// An output of a transaction that is not on the chain yet.

@@ -43,7 +43,7 @@ enum ContainerKind<'a> {
     },
 }
 
-/// Skips one item, while checking it and everything in it. Returns its bytes.
+/// Checks one item and everything in it, skips it, and returns its bytes.
 fn walk<'a>(reader: &mut Reader<'a>) -> Result<(), CborError> {
     let mut stack: Vec<OpenContainer<'a>> = Vec::new();
     loop {

@@ -120,8 +120,8 @@ fn datum(decoder: &mut Decoder<'_>) -> Result<DatumParts, Error> {
     if fields.more(decoder)? { Err(unsupported()) } else { Ok(datum) }
 }
 
-/// Computes the hash of a script in the form `[language, script]`. It covers the language's tag and the script's bytes,
-/// which for a native script are its CBOR (CDDL, `script_hash`).
+/// Computes the hash of a script in the form `[language, script]`. The hash covers the language's tag and the script's
+/// bytes. The bytes of a native script are its CBOR (CDDL, `script_hash`).
 fn script_hash(script: &[u8]) -> Result<ScriptHash, Error> {
     const NATIVE: u8 = 0;
     let decoder = &mut Decoder::new(script);

@@ -16,7 +16,8 @@ pub const MAX_UNSPENT_OUTPUT: usize = MAX_TX_BYTES;
 #[error("not the CBOR of an unspent output, [input, output]")]
 pub struct NotAnUnspentOutput;
 
-/// Decodes an unspent output that a wallet sent. The output need not exist: the ledger checks that when it is spent.
+/// Decodes an unspent output that a wallet sent. Does not check that the output exists; the ledger does so when the
+/// output is spent.
 ///
 /// # Errors
 /// [`NotAnUnspentOutput`] if the bytes are too long or not exactly one pair `[input, output]`.
