@@ -129,7 +129,7 @@ pub enum Submission {
 /// Reason why the chain could not be read or used. The user is never at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// The provider did not answer in time, the connection broke, or the status was 5xx.
+    /// The provider did not answer in time, the connection broke, or the answer had an error status such as 500.
     #[error("the chain provider cannot be reached: {0}")]
     Unavailable(String),
     /// The provider throttles our requests.
@@ -263,8 +263,8 @@ pub trait Chain {
         let outputs = self.outputs_of(&reference.tx).await?.unwrap_or_default();
         Ok(outputs.into_iter().find(|output| output.utxo.reference == *reference))
     }
-    /// Returns the total lovelace at an address (bech32). An implementation that adds up the outputs leaves out those
-    /// that [`Chain::utxos_at`] does not return.
+    /// Returns the total lovelace at an address (bech32). An implementation that adds up the outputs leaves out any
+    /// outputs that [`Chain::utxos_at`] does not return.
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError>;
     /// Submits a signed transaction. The adapter does not retry if the outcome is unknown.
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError>;

@@ -67,7 +67,7 @@ impl Lovelace {
         amounts.into_iter().try_fold(Self::ZERO, Self::checked_add)
     }
 
-    /// Formats the amount for people, such as `12.5 tADA`.
+    /// Formats the amount for display, such as `12.5 tADA`.
     #[must_use]
     pub fn display_tada(self) -> String {
         let (whole, fraction) = (self.0 / 1_000_000, self.0 % 1_000_000);

@@ -47,7 +47,7 @@ impl AdminSignature {
     }
 
     /// Returns `true` if the contract accepts this signature for the award `intent`. The signature must cover the
-    /// award's digest, or the BLAKE2b-224 hash of the digest, as hardware wallets sign it.
+    /// award's digest, or the BLAKE2b-224 hash of the digest, which hardware wallets sign instead.
     pub async fn signs(&self, port: &impl VerifyEd25519, intent: &DisputeWithdrawal) -> bool {
         let (Ok(key), Ok(signature)) =
             (<[u8; 32]>::try_from(&*self.verification_key), <[u8; 64]>::try_from(&*self.signature))

@@ -8,7 +8,7 @@ use cardano::{Lovelace, params::ProtocolParameters};
 
 use crate::datum::Datum;
 
-/// Minimum collateral of an escrow, unless it has none at all (scheme document, "Lock invariants").
+/// Minimum collateral of an escrow (scheme document, "Lock invariants"). No collateral at all is also allowed.
 pub const MIN_COLLATERAL: Lovelace = match Lovelace::new(1_435_230) {
     Some(least) => least,
     None => Lovelace::ZERO,

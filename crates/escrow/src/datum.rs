@@ -242,8 +242,8 @@ impl<'b> DatumFields<'_, 'b> {
         self.reader()?.number(what, MAX_TIME_MS)
     }
 
-    /// Reads a party's cooldown; `what` names it in errors. The contract lets a party set its own cooldown to any later
-    /// time. A time beyond `MAX_TIME_MS` is therefore valid, and means that the party will never act again.
+    /// Reads a party's cooldown; `what` names the field in errors. The contract lets a party set its own cooldown to
+    /// any later time. A time beyond `MAX_TIME_MS` is therefore valid, and means that the party will never act again.
     fn cooldown(&mut self, what: &'static str) -> Result<Millis, InvalidDatum> {
         self.reader()?.number_up_to(what, MAX_TIME_MS)
     }

@@ -61,7 +61,7 @@ impl Deadlines {
         })
     }
 
-    /// Returns the time at which a quote with these deadlines was issued, or `None` if they were not made by
+    /// Returns the time at which a quote with these deadlines was issued, or `None` if the deadlines do not come from
     /// [`Deadlines::issue`].
     #[must_use]
     pub fn issued_at(&self) -> Option<Millis> {

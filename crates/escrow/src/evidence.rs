@@ -46,7 +46,7 @@ pub struct Evidence<'a> {
     pub result_hash: &'a [u8],
     /// Id of the transaction that locked the escrow.
     pub lock: TxHash,
-    /// Request commitment of the listing's quote. The escrow is for this listing if `input_hash` equals it.
+    /// Digest of the listing's request commitment. The escrow is for this listing if `input_hash` equals this digest.
     pub listing_input_hash: ContentHash,
     /// Content hash of the listing.
     pub content_hash: ContentHash,

@@ -186,15 +186,15 @@ pub use table::RULES;
 pub struct ValidityRange {
     /// Start of the validity interval, inclusive; `None` if it has no lower bound.
     pub from: Option<Millis>,
-    /// End of the validity interval, exclusive, which the contract takes as the current time; `None` if it has no upper
-    /// bound.
+    /// End of the validity interval, exclusive; `None` if it has no upper bound. The contract takes this end as the
+    /// current time.
     pub until: Option<Millis>,
 }
 
 /// Reason why the contract would reject an action, regardless of the transaction's outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContractRefusal {
-    /// No rule allows this action in the escrow's present state and with its present result hash, which may be empty.
+    /// No rule allows this action, given the escrow's state and whether it has a result hash.
     #[error("not possible in this state")]
     State,
     /// The address of the party that must sign has a script credential, which cannot sign.

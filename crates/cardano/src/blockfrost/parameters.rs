@@ -34,7 +34,7 @@ impl Number {
         self.text().parse().or_else(|_| malformed(what))
     }
 
-    /// Parses a decimal fraction exactly; `what` names it in errors. A fraction with more than [`MAX_DECIMALS`]
+    /// Parses a decimal fraction exactly; `what` names the value in errors. A fraction with more than [`MAX_DECIMALS`]
     /// decimals is rounded up, because a fee that is one lovelace too high is still accepted.
     fn fraction(&self, what: &str) -> ChainResult<Rational> {
         let text = self.text();

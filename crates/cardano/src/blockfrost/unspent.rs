@@ -124,7 +124,7 @@ pub struct UnspentPage {
 /// The unspent outputs on one page.
 #[derive(Debug, Default)]
 pub struct UnspentOutputs {
-    /// Outputs on the page, except those that were dropped because of their many tokens.
+    /// Outputs on the page, except outputs that were dropped because they hold many tokens.
     pub utxos: Vec<Utxo>,
     /// References of all outputs on the page, including dropped ones.
     pub listed: Vec<TxRef>,
@@ -224,13 +224,14 @@ impl Holdings {
         more
     }
 
-    /// Returns the outputs that have been read so far, without those dropped because of their many tokens.
+    /// Returns the outputs that have been read so far, except outputs that were dropped because they hold many tokens.
     #[must_use]
     pub fn utxos(&self) -> &[Utxo] {
         &self.utxos
     }
 
-    /// Converts to the outputs that have been read so far, without those dropped because of their many tokens.
+    /// Converts to the outputs that have been read so far, except outputs that were dropped because they hold many
+    /// tokens.
     #[must_use]
     pub fn into_utxos(self) -> Vec<Utxo> {
         self.utxos

@@ -9,8 +9,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum size of an answer, in bytes.
 const MAX_ANSWER: u64 = 8 << 20;
 
-/// HTTP with `ureq`, which blocks the calling thread until the answer has arrived. In an asynchronous server, call it on
-/// a thread for blocking work.
+/// An HTTP client that uses `ureq`. A request blocks the calling thread until the answer has arrived, so an
+/// asynchronous server must send it from a thread for blocking work.
 #[derive(Clone, Debug)]
 pub struct Ureq(ureq::Agent);
 

@@ -103,7 +103,7 @@ impl<'b> DataReader<'b> {
         if self.more(open)? { Ok(self) } else { Err(InvalidDatum::Shape(open.what)) }
     }
 
-    /// Closes a container. Returns an error if an item of it has not been read.
+    /// Closes a container. Returns an error if the container has unread items.
     pub(crate) fn close(&mut self, open: OpenItem) -> Result<(), InvalidDatum> {
         let OpenItem { what, left, enclosed } = open;
         match left {

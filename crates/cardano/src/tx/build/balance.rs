@@ -27,8 +27,8 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// Divisor that makes the tolerance 1 % of the minimum fee. If the surplus of the inputs is too small for a change
-/// output, it is added to the fee, which may then exceed the minimum by up to the tolerance.
+/// Divisor that makes the tolerance 1 % of the minimum fee. A surplus of the inputs that is too small for a change
+/// output is added to the fee, which may exceed the minimum by up to the tolerance.
 const FEE_TOLERANCE: u64 = 100;
 /// Maximum number of rounds in which the fee is computed. After the second round, the fee changes only if an integer in
 /// the transaction needs a wider encoding or other collateral is chosen, so few rounds are needed.
@@ -87,8 +87,8 @@ impl From<BuildError> for Unbalanced {
     }
 }
 
-/// Balances a transaction with the inputs of the plan and the UTxOs in `chosen`. `idle` contains further UTxOs of the
-/// wallet, which can serve as collateral.
+/// Balances a transaction with the inputs of the plan and the UTxOs in `chosen`. `idle` contains the wallet's other
+/// UTxOs, which can serve as collateral.
 pub(super) fn balance(
     terms: &BalancingTerms<'_>,
     chosen: &[&Source],

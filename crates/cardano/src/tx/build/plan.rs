@@ -72,7 +72,7 @@ pub struct ScriptInput {
 pub struct ReferenceInput {
     /// Reference of the UTxO.
     pub reference: TxRef,
-    /// Size of its reference script in bytes, which adds to the fee; 0 if there is none.
+    /// Size of the UTxO's reference script in bytes, which adds to the fee; 0 if there is none.
     pub script_bytes: u64,
 }
 
