@@ -139,7 +139,7 @@ impl Event {
             EventKind::Refund => format!("Your money is back: {amount}, for {title}"),
             EventKind::Payout if is_seller => format!("Paid to you: {amount}, for {title}"),
             EventKind::Payout => format!("The seller was paid: {title}"),
-            EventKind::Closed => format!("The escrow ended and paid neither party: {title}"),
+            EventKind::Closed => format!("The escrow ended without a winner: {title}"),
             EventKind::ApprovalRequested => format!("{client} asks to buy {title} for {amount}"),
             EventKind::OldToken => format!("An old key of {client} was used. Remove the agent if that was not you"),
             EventKind::RolledBack => {

@@ -257,7 +257,8 @@ pub async fn sign_in(
 /// token has this `hash`, is kept.
 fn end_oldest_sessions(owner: &str, hash: &str) -> Write {
     sql::write!(
-        "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
+        "DELETE FROM sessions WHERE owner = ?1 AND EXISTS (SELECT 1 FROM sessions WHERE token_hash = ?2) \
+           AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
            WHERE owner = ?1 AND token_hash <> ?2 ORDER BY expires_at_ms DESC \
            LIMIT iif(EXISTS (SELECT 1 FROM payments p JOIN purchases ON id = p.tx_id WHERE p.owner = ?1), {MAX_SESSIONS}, {MAX_SESSIONS_UNPAID}) - 1)",
         owner,
@@ -493,8 +494,8 @@ pub async fn view(
     let (account, One(spent_today), purchases, listings, figures) =
         db.batch((by_session(&hash, now_ms), spent, purchases, listings, figures)).await?;
     let Some(account) = account else { return Ok(None) };
-    let listings = serde_json::from_str(&catalogue::newest::page(listings).json)
-        .map_err(|error| DatabaseError(format!("an account's listings: {error}")))?;
+    let listings =
+        catalogue::newest::parse(listings).map_err(|error| DatabaseError(format!("an account's listings: {error}")))?;
     let SellerFigures { seller_name, sales, seller_reputation, disputes } =
         figures.map(SellerFigures::from).unwrap_or_default();
     Ok(Some(Me {

@@ -100,6 +100,11 @@ fn an_account_has_a_bounded_number_of_sessions_and_the_newest_is_among_them() {
         (2..=most + 1).for_each(|number| sign_in(number, StorageHeadroom::Ample));
         // A session that ends before all others.
         sign_in(most + 2, StorageHeadroom::Short);
+        // A replayed answer ends no session.
+        let now = NOON + u64::from(most + 2);
+        let replayed = challenge(person(1).enterprise_address(), most + 2, now);
+        let again = block(account::sign_in(&db, &replayed, &wallet(100, 1), &token(250), StorageHeadroom::Ample, now));
+        assert!(matches!(again, Err(NotSignedIn::Answered)));
         let live: Vec<u8> = (1..=most + 2)
             .filter(|number| block(account::of_session(&db, &token(*number), NOON + 1_000)).unwrap().is_some())
             .collect();

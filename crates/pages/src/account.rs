@@ -217,7 +217,7 @@ impl Account {
                 h2 #agents { "Agents" }
                 @if !self.agents.is_empty() || self.me.limits.rules.agents_paused { (pause(self.me.limits.rules.agents_paused)) }
                 @if self.agents.is_empty() {
-                    (parts::empty("No agent may spend from your balance.", "/connect", "Connect an agent"))
+                    (parts::empty("No agent is connected to this account.", "/connect", "Connect an agent"))
                 } @else {
                     ul.rows {
                         @for agent in &self.agents {

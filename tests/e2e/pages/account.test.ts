@@ -242,7 +242,7 @@ describe("the account's page", () => {
     await page.goBack();
     await page.getByRole("button", { name: /^Remove/ }).click();
     await page.locator("section", { hasText: "Agents" }).getByText("Agent removed.").waitFor();
-    await page.getByText("No agent may spend from your balance").waitFor();
+    await page.getByText("No agent is connected to this account").waitFor();
     await page.getByText("Withdraw", { exact: true }).click();
     const told = (await page.getByText(/Sends about [\d.]+ tADA to the wallet/).textContent()) ?? "";
     const [, expected = ""] = /Sends about ([\d.]+)/.exec(told) ?? [];

@@ -1,5 +1,6 @@
 //! Reads the newest listings, of all sellers or of one: at most 1,000, and at most 2 MB of JSON.
 
+use api_types::Listing;
 use serde::Deserialize;
 use sql::{DatabaseError, Param, Read, ReadDatabase};
 
@@ -47,4 +48,13 @@ pub(crate) fn page(listings: Vec<Listed>) -> Page {
     let next = last.map(|Listed { seq, .. }| format!("{seq}.{seq}"));
     let json: Vec<&str> = fitting.iter().map(|listed| listed.json.as_str()).collect();
     Page { json: format!("[{}]", json.join(",")), next, some_words: false }
+}
+
+/// Parses the listings that [`matching`] read, without the one beyond the maximum. Each row's text is freed once it is
+/// parsed, because all of them together are long.
+///
+/// # Errors
+/// Returns an error if a row's text is not a listing.
+pub(crate) fn parse(listings: Vec<Listed>) -> serde_json::Result<Vec<Listing>> {
+    listings.into_iter().take_while(|listed| listed.fits).map(|listed| serde_json::from_str(&listed.json)).collect()
 }
