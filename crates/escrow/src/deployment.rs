@@ -36,7 +36,7 @@ pub enum ParameterError {
     #[error("a deployment has at most 64 arbiter keys")]
     TooMany,
     /// The cooldown is at least as long as the minimum time from `submit_result` to `unlock`.
-    #[error("the cooldown must be shorter than 15 minutes, the least gap between deadlines")]
+    #[error("the cooldown must be shorter than 15 minutes, the minimum time from submit_result to unlock")]
     CooldownTooLong,
 }
 
