@@ -89,15 +89,16 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
         let now = edge::now_ms();
         let usage = Usage::default();
         let line = Line::begin("dispute", now, usage.clone());
-        let response = self::answer(request, &env, &Case { now, usage, line: &line }).await.unwrap_or_else(|refusal| {
-            let told = refusal.answer();
-            if told.status() >= 500 {
-                line.cause(&refusal);
-            } else {
-                line.note("refused", told.text());
-            }
-            told.into_response()
-        });
+        let response =
+            self::answer(request, &env, &RequestContext { now, usage, line: &line }).await.unwrap_or_else(|refusal| {
+                let told = refusal.answer();
+                if told.status() >= 500 {
+                    line.cause(&refusal);
+                } else {
+                    line.note("refused", told.text());
+                }
+                told.into_response()
+            });
         line.status(response.status_code());
         response.with_header("cache-control", "no-store").with_header(REQUEST_ID, line.id())
     };
@@ -105,18 +106,18 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
 }
 
 /// Context of a request.
-struct Case<'a> {
+struct RequestContext<'a> {
     /// Time at which the request arrived, POSIX ms.
     now: u64,
     usage: Usage,
     line: &'a Line,
 }
 
-async fn answer(request: Request, env: &Env, case: &Case<'_>) -> Result<Response, RequestError> {
+async fn answer(request: Request, env: &Env, context: &RequestContext<'_>) -> Result<Response, RequestError> {
     // Settings first: a misconfigured arbiter must not serve anything.
     let settings = ArbiterSettings::of(env).map_err(Fault::from)?;
     match (request.path(), request.method()) {
-        ("/disputes/resolve", "POST") => resolve(request, env, &settings, case).await,
+        ("/disputes/resolve", "POST") => resolve(request, env, &settings, context).await,
         ("/disputes/resolve", "OPTIONS") => Ok(Response::empty(204)),
         ("/disputes/resolve", _) => Err(RequestError::WrongMethod("POST, OPTIONS")),
         ("/health", "GET") => health(&settings),
@@ -137,7 +138,7 @@ async fn resolve(
     request: Request,
     env: &Env,
     settings: &ArbiterSettings,
-    case: &Case<'_>,
+    context: &RequestContext<'_>,
 ) -> Result<Response, RequestError> {
     if !settings.token.admits(&Bearer::of(&request)?) {
         return Err(RequestError::NoToken);
@@ -146,11 +147,11 @@ async fn resolve(
     let dispute = arbitration::parse(&body)?;
     drop(body);
 
-    case.line.note("escrow", &dispute.escrow.to_string());
-    let until = case.now.saturating_add(MAX_MS);
+    context.line.note("escrow", &dispute.escrow.to_string());
+    let until = context.now.saturating_add(MAX_MS);
     let arbiter = Arbiter {
-        database: &D1::new(env, "DB", case.usage.clone()),
-        chain: &Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), case.usage.clone())
+        database: &D1::new(env, "DB", context.usage.clone()),
+        chain: &Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), context.usage.clone())
             .until(until)
             .with_long_answer_time(READING_MS)
             .with_clock_lead(settings.lead),
@@ -158,10 +159,10 @@ async fn resolve(
         deployment: &settings.deployment,
         key: &settings.key,
         slots: &api_types::SLOTS,
-        now: case.now,
+        now: context.now,
     };
     let resolution = arbiter.resolve(&dispute).await?;
     let json = serde_json::to_string(&resolution).map_err(|error| Fault::Inconsistent(error.to_string()))?;
-    case.line.note_fields(&serde_json::json!({ "resolution": resolution }));
+    context.line.note_fields(&serde_json::json!({ "resolution": resolution }));
     Ok(Response::json(json))
 }

@@ -17,7 +17,7 @@ const DATA: u8 = 0b11_0000;
 /// Maximum number of tags in a constant's type. The type "list of pairs of integers" has seven.
 const MAX_TYPE: usize = 64;
 /// Maximum number of bytes in one chunk of a byte string.
-const PIECE: usize = 255;
+const MAX_CHUNK: usize = 255;
 
 /// Applies a program to arguments, each given as the CBOR of a Plutus value.
 pub fn apply(program: &[u8], arguments: &[Vec<u8>]) -> Result<Vec<u8>> {
@@ -36,7 +36,7 @@ pub fn apply(program: &[u8], arguments: &[Vec<u8>]) -> Result<Vec<u8>> {
         output.bits(4, CONSTANT);
         output.bits(6, DATA);
         output.filler();
-        for piece in argument.chunks(PIECE) {
+        for piece in argument.chunks(MAX_CHUNK) {
             output.bytes.push(u8::try_from(piece.len()).map_err(|_| Malformed)?);
             output.bytes.extend(piece);
         }
@@ -113,7 +113,7 @@ struct Copy<'a> {
 }
 
 /// A part of a term that remains to be copied.
-enum Left {
+enum Remaining {
     Term,
     /// A list of terms, each preceded by a one bit. A zero bit ends the list.
     Terms,
@@ -147,20 +147,20 @@ impl Copy<'_> {
     }
 
     fn term(&mut self) -> Result<()> {
-        let mut left = vec![Left::Term];
+        let mut left = vec![Remaining::Term];
         while let Some(next) = left.pop() {
             match next {
-                Left::Terms => {
+                Remaining::Terms => {
                     if self.bit()? {
-                        left.extend([Left::Terms, Left::Term]);
+                        left.extend([Remaining::Terms, Remaining::Term]);
                     }
                 }
-                Left::Term => match self.bits(4)? {
+                Remaining::Term => match self.bits(4)? {
                     // A variable, by its number of binders.
                     0 => self.number()?,
                     // Delay, lambda, force.
-                    1 | 2 | 5 => left.push(Left::Term),
-                    APPLY => left.extend([Left::Term, Left::Term]),
+                    1 | 2 | 5 => left.push(Remaining::Term),
+                    APPLY => left.extend([Remaining::Term, Remaining::Term]),
                     CONSTANT => self.constant()?,
                     // An error.
                     6 => {}
@@ -169,9 +169,9 @@ impl Copy<'_> {
                     // A constructor with its fields, and below it a case with its branches.
                     8 => {
                         self.number()?;
-                        left.push(Left::Terms);
+                        left.push(Remaining::Terms);
                     }
-                    9 => left.extend([Left::Terms, Left::Term]),
+                    9 => left.extend([Remaining::Terms, Remaining::Term]),
                     _ => return Err(Malformed),
                 },
             }

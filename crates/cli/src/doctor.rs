@@ -30,7 +30,7 @@ struct Probe {
     /// The capability that these clients need from a deployment.
     need: &'static str,
     /// Advice to the operator of a deployment that lacks the capability.
-    mend: &'static str,
+    advice: &'static str,
     send: fn(&Deployment) -> Finding,
 }
 
@@ -57,14 +57,14 @@ pub fn run(url: &str, tell: &Tell) -> Result<(), Failure> {
     let key = SigningKey::from_seed(&crate::random()?).map_err(|error| Failure::Refused(error.to_string()))?;
     let deployment = Deployment { service, listing, key };
     let (mut told, mut words, mut failed) = (Vec::new(), Vec::new(), 0_usize);
-    for Probe { clients, need, mend, send } in PROBES.into_iter().flatten() {
+    for Probe { clients, need, advice, send } in PROBES.into_iter().flatten() {
         let found = send(&deployment).err().map(|reason| plain(&reason));
         words.push(match &found {
             None => format!("ok    {clients}: {need}"),
-            Some(reason) => format!("FAIL  {clients}: {need}: {reason}; {mend}"),
+            Some(reason) => format!("FAIL  {clients}: {need}: {reason}; {advice}"),
         });
         failed = failed.saturating_add(usize::from(found.is_some()));
-        told.push(json!({ "clients": clients, "need": need, "ok": found.is_none(), "reason": found, "mend": mend }));
+        told.push(json!({ "clients": clients, "need": need, "ok": found.is_none(), "reason": found, "mend": advice }));
     }
     tell.result(&json!(told), &words.join("\n"))?;
     if failed == 0 {

@@ -55,7 +55,7 @@ pub struct SellArguments {
 
 /// Maximum percentage of the content that title and description may reveal together if the content's first paragraph
 /// serves as the description.
-const MOST_DERIVED: usize = 25;
+const MAX_DERIVED_PERCENT: usize = 25;
 
 /// Returns the title and the description of an offer. Each comes from its argument if that is given, and otherwise from
 /// the text; the title may also come from the file's name.
@@ -94,7 +94,7 @@ fn derived(title: &str, paragraph: Option<String>, content: &str) -> Result<Stri
     if text.chars().count() > MAX_DESCRIPTION {
         return Err("begins with a paragraph that is too long for a description");
     }
-    if shown_percent(content, &format!("{title}\n{text}")) > MOST_DERIVED {
+    if shown_percent(content, &format!("{title}\n{text}")) > MAX_DERIVED_PERCENT {
         return Err("begins with a paragraph that cannot be public without giving away what is sold");
     }
     Ok(text)

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_secs(2);
 /// Safety margin in ms after the end of a payment's validity interval. Within the margin, a rollback may still lead to
 /// a fork that includes the payment.
-const AFTER_THE_END_MS: Millis = 2 * 60 * 1_000;
+const ROLLBACK_MARGIN_MS: Millis = 2 * 60 * 1_000;
 
 /// A signed payment, stored in the wallet's folder. Contains the service's address, because a proof of the purchase may
 /// be sent only to that service, and the whole listing, because the service does not show listings that are off sale.
@@ -196,7 +196,7 @@ impl Payment {
 
     /// Returns the time after which the payment can no longer be included, in POSIX ms.
     const fn end(&self) -> Millis {
-        self.valid_until.saturating_add(AFTER_THE_END_MS)
+        self.valid_until.saturating_add(ROLLBACK_MARGIN_MS)
     }
 
     fn fate(&self, shop: &Shop) -> Result<Fate, Failure> {

@@ -18,10 +18,10 @@ pub const SMALL: usize = 32 << 10;
 const SMALL_SHARE: usize = 8 << 20;
 /// Time in ms after which a permit expires. It is longer than any request runs. Permits expire because the runtime does
 /// not report that it has cancelled a request.
-const COUNTS_MS: Millis = 150_000;
+const PERMIT_MS: Millis = 150_000;
 /// Time in ms after which a permit of [`Permit::hold`] expires. It is longer than a database query or an evaluation of
 /// a script may take.
-const WAITED_MS: Millis = 35_000;
+const SHORT_PERMIT_MS: Millis = 35_000;
 /// Interval at which a waiting request checks for free memory. A request waits for at most ten seconds.
 const PAUSE: Duration = Duration::from_millis(25);
 const PAUSES: usize = 400;
@@ -67,13 +67,13 @@ pub struct Permit {
 impl Permit {
     /// Reserves memory for this client, or returns `None` if that would exceed the client's share of the free memory.
     pub fn try_hold(client: &str, bytes: usize) -> Option<Self> {
-        Self::at(client, bytes, crate::now_ms(), COUNTS_MS)
+        Self::at(client, bytes, crate::now_ms(), PERMIT_MS)
     }
 
     /// Reserves memory for this client as soon as enough is free. Returns `None` after ten seconds.
     pub async fn hold(client: &str, bytes: usize) -> Option<Self> {
         for _ in 0..PAUSES {
-            if let Some(permit) = Self::at(client, bytes, crate::now_ms(), WAITED_MS) {
+            if let Some(permit) = Self::at(client, bytes, crate::now_ms(), SHORT_PERMIT_MS) {
                 return Some(permit);
             }
             crate::sleep(PAUSE).await;
@@ -122,7 +122,7 @@ mod tests {
     const LONG: usize = 3 << 20;
 
     fn all(client: &str, bytes: usize) -> Vec<Permit> {
-        std::iter::from_fn(|| Permit::at(client, bytes, 1, COUNTS_MS)).collect()
+        std::iter::from_fn(|| Permit::at(client, bytes, 1, PERMIT_MS)).collect()
     }
 
     #[test]
@@ -136,31 +136,31 @@ mod tests {
     #[test]
     fn small_permits_do_not_wait_and_are_bounded_for_each_client() {
         let _full: Vec<_> = (0..9).map(|client| all(&client.to_string(), 1 << 20)).collect();
-        assert!(Permit::at("new", LONG, 1, COUNTS_MS).is_none());
+        assert!(Permit::at("new", LONG, 1, PERMIT_MS).is_none());
         assert_eq!(all("new", SMALL).len(), SMALL_SHARE / SMALL);
-        assert!(Permit::at("other", SMALL, 1, COUNTS_MS).is_some());
+        assert!(Permit::at("other", SMALL, 1, PERMIT_MS).is_some());
     }
 
     #[test]
     fn a_permit_grows_within_its_clients_share_and_gives_all_back() {
-        let permit = Permit::at("a", 0, 1, COUNTS_MS).unwrap();
+        let permit = Permit::at("a", 0, 1, PERMIT_MS).unwrap();
         assert!(permit.grow(CAPACITY / 2));
         assert!(!permit.grow(1 + SMALL));
         drop(permit);
-        assert!(Permit::at("a", CAPACITY / 2, 1, COUNTS_MS).is_some());
+        assert!(Permit::at("a", CAPACITY / 2, 1, PERMIT_MS).is_some());
     }
 
     #[test]
     fn networks_of_one_site_share_one_clients_bound() {
         let _held = all("2001:db8:1:1::/64", LONG);
-        assert!(Permit::at("2001:db8:1:2::/64", LONG, 1, COUNTS_MS).is_none());
-        assert!(Permit::at("2001:db8:2:1::/64", LONG, 1, COUNTS_MS).is_some());
+        assert!(Permit::at("2001:db8:1:2::/64", LONG, 1, PERMIT_MS).is_none());
+        assert!(Permit::at("2001:db8:2:1::/64", LONG, 1, PERMIT_MS).is_some());
     }
 
     #[test]
     fn a_permit_of_a_request_that_the_runtime_ended_expires() {
         all("a", LONG).into_iter().for_each(std::mem::forget);
-        assert!(Permit::at("a", LONG, COUNTS_MS, COUNTS_MS).is_none());
-        assert!(Permit::at("a", LONG, COUNTS_MS + 1, COUNTS_MS).is_some());
+        assert!(Permit::at("a", LONG, PERMIT_MS, PERMIT_MS).is_none());
+        assert!(Permit::at("a", LONG, PERMIT_MS + 1, PERMIT_MS).is_some());
     }
 }

@@ -24,7 +24,7 @@ struct Counts {
     rows_read: Cell<u64>,
     rows_written: Cell<u64>,
     /// Maximum number of outgoing calls; `None` for [`MAX_OUTSIDE_CALLS`].
-    most: Option<u32>,
+    max_calls: Option<u32>,
     reads: Option<RefCell<BTreeMap<String, u64>>>,
 }
 
@@ -49,11 +49,11 @@ impl Usage {
     /// SQL statement read, to find table scans.
     #[must_use]
     pub fn new(calls: u32, reads: bool) -> Self {
-        Self(Rc::new(Counts { most: Some(calls), reads: reads.then(RefCell::default), ..Counts::default() }))
+        Self(Rc::new(Counts { max_calls: Some(calls), reads: reads.then(RefCell::default), ..Counts::default() }))
     }
 
-    fn most(&self) -> u32 {
-        self.0.most.unwrap_or(MAX_OUTSIDE_CALLS)
+    fn max_calls(&self) -> u32 {
+        self.0.max_calls.unwrap_or(MAX_OUTSIDE_CALLS)
     }
 
     /// Returns whether the rows that each SQL statement reads are recorded.
@@ -106,7 +106,7 @@ impl Usage {
     /// Takes one outgoing call from the budget. Returns `false` if none is left.
     #[must_use]
     pub fn call(&self) -> bool {
-        let allowed = self.0.calls.get() < self.most();
+        let allowed = self.0.calls.get() < self.max_calls();
         if allowed {
             add(&self.0.calls, 1);
         }
@@ -117,13 +117,13 @@ impl Usage {
     /// used, because the other half is reserved for actual calls.
     #[must_use]
     pub fn call_for_length(&self) -> bool {
-        self.calls_left() > self.most().div_euclid(2) && self.call()
+        self.calls_left() > self.max_calls().div_euclid(2) && self.call()
     }
 
     /// Returns the number of outgoing calls left in the budget.
     #[must_use]
     pub fn calls_left(&self) -> u32 {
-        self.most().saturating_sub(self.0.calls.get())
+        self.max_calls().saturating_sub(self.0.calls.get())
     }
 
     /// Returns the number of outgoing calls made.

@@ -7,9 +7,9 @@ use api_types::{Alarm, AlarmName};
 
 /// Percentage of the database's maximum size from which new listings, accounts and agents are rejected, because they
 /// cost the client nothing.
-const FOR_ALL: u64 = 80;
+const REJECT_FREE_PERCENT: u64 = 80;
 /// Percentage of the database's maximum size from which an alarm is raised.
-const WORTH_AN_ALARM: u64 = 60;
+const ALARM_PERCENT: u64 = 60;
 
 /// Free space in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl StorageHeadroom {
     /// Computes the headroom from the used bytes and the maximum size `most` in bytes.
     #[must_use]
     pub const fn of(bytes: u64, most: u64) -> Self {
-        if reaches(bytes, most, FOR_ALL) { Self::Short } else { Self::Ample }
+        if reaches(bytes, most, REJECT_FREE_PERCENT) { Self::Short } else { Self::Ample }
     }
 }
 
@@ -40,7 +40,7 @@ pub fn alarm(bytes: u64, most: u64) -> Option<Alarm> {
         StorageHeadroom::Ample => "from 80 % on new listings, accounts and agents are refused",
     };
     let message = || format!("the database takes up {bytes} of {most} bytes (MAX_DATABASE_BYTES): {then}");
-    reaches(bytes, most, WORTH_AN_ALARM).then(|| Alarm::new(AlarmName::DatabaseFilling, message()))
+    reaches(bytes, most, ALARM_PERCENT).then(|| Alarm::new(AlarmName::DatabaseFilling, message()))
 }
 
 #[cfg(test)]

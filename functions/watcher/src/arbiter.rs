@@ -15,7 +15,7 @@ use worker::{Env, Headers, Method, Request, RequestInit};
 const MAX_ANSWER: usize = 64 << 10;
 /// Timeout of a request to the arbiter. Within this time, the arbiter traces the escrow back to its lock and submits
 /// the award.
-const TIME: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reason why the arbiter gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,7 @@ impl Bound<'_> {
         if !self.usage.call() {
             return Err(AskError::NoCallsLeft);
         }
-        let answer = http::ask(&arbiter, request, TIME, MAX_ANSWER).await?;
+        let answer = http::ask(&arbiter, request, TIMEOUT, MAX_ANSWER).await?;
         let said = serde_json::from_slice::<ResolveResult>(&answer.body).ok().filter(|_| answer.status == 200);
         said.ok_or(AskError::Status(answer.status))
     }

@@ -1,8 +1,8 @@
 //! Notifies the operator: sends alarms to a webhook, and a heartbeat to a monitoring service after each complete run of
 //! the watcher.
 //!
-//! A failure does not stop the run, and delays it by at most [`TIME`] for each of the two requests. It is logged, and
-//! the next run tries again.
+//! A failure does not stop the run, and delays it by at most [`TIMEOUT`] for each of the two requests. It is logged,
+//! and the next run tries again.
 
 use std::{cell::RefCell, time::Duration};
 
@@ -21,7 +21,7 @@ use sql::Database;
 use worker::{Headers, Method, Request, RequestInit};
 
 /// Timeout of a request to the webhook or to the monitoring service.
-const TIME: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of bytes to read of a response.
 const MAX_ANSWER: usize = 64 << 10;
 
@@ -98,6 +98,6 @@ async fn send(url: &str, json: Option<&str>) -> Result<(), NotifyError> {
         headers.set("content-type", "application/json")?;
         init.with_method(Method::Post).with_headers(headers).with_body(Some(json.into()));
     }
-    let answer = http::call(Request::new_with_init(url, &init)?, TIME, MAX_ANSWER).await?;
+    let answer = http::call(Request::new_with_init(url, &init)?, TIMEOUT, MAX_ANSWER).await?;
     if (200..300).contains(&answer.status) { Ok(()) } else { Err(NotifyError::Status(answer.status)) }
 }

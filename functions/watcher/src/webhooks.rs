@@ -16,7 +16,7 @@ use sql::{Both, Database, DatabaseError};
 use worker::{Headers, Method, Request, RequestInit, RequestRedirect};
 
 /// Timeout of a message. The specification recommends 15 to 30 seconds.
-const TIME: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 /// Time in ms after which a run of the watcher sends no further messages. The next run sends the remaining ones.
 const SENDING_MS: u64 = 20_000;
 /// Maximum number of messages that wait for an answer at the same time. Workers allow six connections.
@@ -121,7 +121,7 @@ impl Sender<'_> {
         let url = WebhookUrl::parse(&webhook.url, self.on_local_ledger).map_err(|_| Failure::NotAllowed)?;
         let message = Message::new(event, secret, edge::now_ms()).ok_or(Failure::NoAnswer)?;
         let request = request(&url, &message).map_err(|_| Failure::NoAnswer)?;
-        let head = http::head(request, TIME).await.map_err(|_| Failure::NoAnswer)?;
+        let head = http::head(request, TIMEOUT).await.map_err(|_| Failure::NoAnswer)?;
         match head.status {
             200..300 => Ok(()),
             status => {

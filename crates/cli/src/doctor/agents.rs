@@ -33,7 +33,7 @@ pub(super) const PROBES: [Probe; 6] = [
     Probe {
         clients: "MCP clients of each revision",
         need: "the handshakes of 2025, and discovery of 2026-07-28",
-        mend: "answer initialize and server/discover at one address",
+        advice: "answer initialize and server/discover at one address",
         send: |it| {
             for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
                 let answer = it.rpc(
@@ -57,7 +57,7 @@ pub(super) const PROBES: [Probe; 6] = [
     Probe {
         clients: "models with strict schemas",
         need: "tools without const, choices of shapes or references",
-        mend: "write enums of strings, with their type",
+        advice: "write enums of strings, with their type",
         send: |it| {
             let tools = at(&it.rpc("tools/list", &json!({}))?, "/result/tools").to_string();
             ensure(tools.contains("unlock_listing"), "no list of tools")?;
@@ -69,7 +69,7 @@ pub(super) const PROBES: [Probe; 6] = [
     Probe {
         clients: "models that write numbers their own way",
         need: "80.0 taken, a text explained, an unknown tool answered with the known ones",
-        mend: "read whole numbers written as fractions; say what to send instead",
+        advice: "read whole numbers written as fractions; say what to send instead",
         send: |it| {
             let taken = it.call("search_listings", &json!({ "minReputation": 0.0, "limit": 5.0 }))?;
             ensure(at(&taken, "/isError") == false, "5.0 is not taken for 5")?;
@@ -84,7 +84,7 @@ pub(super) const PROBES: [Probe; 6] = [
     Probe {
         clients: "models with little room",
         need: "fifty results below 25,000 tokens",
-        mend: "shorten the descriptions in results",
+        advice: "shorten the descriptions in results",
         send: |it| {
             let found = it.call("search_listings", &json!({ "limit": 50 }))?;
             let listings = at(&found, "/structuredContent/listings").as_array().map_or(0, Vec::len);
@@ -97,7 +97,7 @@ pub(super) const PROBES: [Probe; 6] = [
     Probe {
         clients: "clients that attach resources",
         need: "listings as resources, and -32602 for what is not there",
-        mend: "serve resources/list and resources/read",
+        advice: "serve resources/list and resources/read",
         send: |it| {
             it.on_sale()?;
             let page = it.rpc("resources/list", &json!({}))?;
@@ -111,7 +111,7 @@ pub(super) const PROBES: [Probe; 6] = [
     Probe {
         clients: "agents with a wallet of their own",
         need: "x402's terms in an unpaid tool result, as an object and as text",
-        mend: "answer isError with PaymentRequired in structuredContent and in content",
+        advice: "answer isError with PaymentRequired in structuredContent and in content",
         send: |it| {
             let asked = it.call("unlock_listing", &json!({ "id": it.on_sale()? }))?;
             let required = at(&asked, "/structuredContent");

@@ -13,7 +13,7 @@ pub(super) const PROBES: [Probe; 5] = [
     Probe {
         clients: "directories of x402",
         need: "the terms for GET, HEAD and POST",
-        mend: "answer 402 with PAYMENT-REQUIRED to each",
+        advice: "answer 402 with PAYMENT-REQUIRED to each",
         send: |it| {
             for method in ["GET", "HEAD", "POST"] {
                 let answer = about(method, it.ask(method, &it.paywall()?, Ask::default(), 402))?;
@@ -25,7 +25,7 @@ pub(super) const PROBES: [Probe; 5] = [
     Probe {
         clients: "x402scan, AgentCash",
         need: "x-payment-info beside a 402 in /openapi.json",
-        mend: "describe what the paid operation costs in OpenAPI",
+        advice: "describe what the paid operation costs in OpenAPI",
         send: |it| {
             let document = it.get("/openapi.json")?;
             for method in ["get", "post"] {
@@ -45,13 +45,13 @@ pub(super) const PROBES: [Probe; 5] = [
     Probe {
         clients: "x402 wrappers in a browser",
         need: "a preflight with access-control-expose-headers",
-        mend: "answer the headers that were asked for",
+        advice: "answer the headers that were asked for",
         send: |it| it.preflight(&it.paywall()?, "access-control-expose-headers,payment-signature"),
     },
     Probe {
         clients: "x402 clients with base64url",
         need: "PAYMENT-SIGNATURE in either alphabet",
-        mend: "decode both alphabets, with padding or without",
+        advice: "decode both alphabets, with padding or without",
         send: |it| {
             // The payment's base64 contains both characters in which the two alphabets differ.
             let payment = "{\"x402Version\":2,\"note\":\"???>>>\u{ff}\u{fe}\"}";
@@ -69,7 +69,7 @@ pub(super) const PROBES: [Probe; 5] = [
     Probe {
         clients: "catalogues and crawlers",
         need: "/openapi.json, /supported, /discovery/resources and /llms.txt",
-        mend: "serve them without sign-in",
+        advice: "serve them without sign-in",
         send: |it| {
             for path in ["/openapi.json", "/supported", "/discovery/resources"] {
                 about(path, it.get(path))?;

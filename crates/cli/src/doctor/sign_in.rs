@@ -36,7 +36,7 @@ pub(super) const PROBES: [Probe; 9] = [
     Probe {
         clients: "every MCP client",
         need: "the way from a 401 to the authorization server",
-        mend: "BASE_URL must be the public origin, without a slash behind it",
+        advice: "BASE_URL must be the public origin, without a slash behind it",
         send: |it| {
             // The request with which claude.ai probes a server.
             let ask = Ask { headers: vec![("accept", "*/*")], ..Ask::json(&json!({})) };
@@ -57,7 +57,7 @@ pub(super) const PROBES: [Probe; 9] = [
     Probe {
         clients: "editors (Cursor, VS Code)",
         need: "registration of their own scheme beside https and loopback",
-        mend: "leave out the redirect URIs that are not acceptable, and register the others",
+        advice: "leave out the redirect URIs that are not acceptable, and register the others",
         send: |it| {
             let web = "https://www.cursor.com/agents/mcp/oauth/callback";
             let answer = it.register(&[EDITOR, "evil://callback", web, LOOPBACK])?;
@@ -69,7 +69,7 @@ pub(super) const PROBES: [Probe; 9] = [
     Probe {
         clients: "Claude Code, Codex, claude.ai, ChatGPT",
         need: "registration as each sends it",
-        mend: "take every member of RFC 7591, also those without meaning here",
+        advice: "take every member of RFC 7591, also those without meaning here",
         send: |it| {
             for callback in [
                 "https://claude.ai/api/mcp/auth_callback",
@@ -91,7 +91,7 @@ pub(super) const PROBES: [Probe; 9] = [
     Probe {
         clients: "claude.ai",
         need: "the same client id for the same registration",
-        mend: "derive the id from what is registered",
+        advice: "derive the id from what is registered",
         send: |it| {
             let [first, second] = [it.register(&[LOOPBACK])?, it.register(&[LOOPBACK])?];
             let [first, second] = [text(&first, "/client_id"), text(&second, "/client_id")];
@@ -101,7 +101,7 @@ pub(super) const PROBES: [Probe; 9] = [
     Probe {
         clients: "Claude Code, Codex",
         need: "metadata documents offered over https alone",
-        mend: "offer client_id_metadata_document_supported where documents can be fetched",
+        advice: "offer client_id_metadata_document_supported where documents can be fetched",
         send: |it| {
             let offered = at(&it.server()?, "/client_id_metadata_document_supported") == true;
             let https = it.service.base().starts_with("https://");
@@ -111,7 +111,7 @@ pub(super) const PROBES: [Probe; 9] = [
     Probe {
         clients: "MCP SDKs",
         need: "the resource in each spelling, and scopes that are not known here",
-        mend: "take the origin and a slash behind it for the resource, and leave out other scopes",
+        advice: "take the origin and a slash behind it for the resource, and leave out other scopes",
         send: |it| {
             let client = it.register(&[LOOPBACK])?;
             for (spelling, scope) in
@@ -136,7 +136,7 @@ pub(super) const PROBES: [Probe; 9] = [
     Probe {
         clients: "clients that sign out",
         need: "revocation (RFC 7009)",
-        mend: "answer 200 to tokens that are not known",
+        advice: "answer 200 to tokens that are not known",
         send: |it| {
             ensure(at(&it.server()?, "/revocation_endpoint").is_string(), "no revocation_endpoint")?;
             it.ask("POST", "/oauth/revoke", form(&[("token", "surety_rt_unknown")]), 200).map(drop)
@@ -145,7 +145,7 @@ pub(super) const PROBES: [Probe; 9] = [
     Probe {
         clients: "parallel sessions",
         need: "invalid_grant for a refresh token that is not known",
-        mend: "answer 400 with OAuth's error, so that the client connects again",
+        advice: "answer 400 with OAuth's error, so that the client connects again",
         send: |it| {
             let fields = [
                 ("grant_type", "refresh_token"),
@@ -159,7 +159,7 @@ pub(super) const PROBES: [Probe; 9] = [
     Probe {
         clients: "agents in a browser",
         need: "any request header in a preflight, and a 401 that they can read",
-        mend: "answer the headers that were asked for; do not refuse by Origin alone",
+        advice: "answer the headers that were asked for; do not refuse by Origin alone",
         send: |it| {
             it.preflight(
                 "/mcp",

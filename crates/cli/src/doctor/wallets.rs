@@ -14,7 +14,7 @@ use crate::{proof, service::Ask};
 const BYRON: &str = "82d818582183581cbabababababababababababababababababababababababababababaa1024105001a00000000";
 
 /// Lovelace in the largest output of the simulated wallet.
-const MOST: u64 = 5_000_000_000_000;
+const LARGEST_OUTPUT: u64 = 5_000_000_000_000;
 /// Hexadecimal bytes, each of which is repeated to form a policy id.
 const POLICIES: [&str; 2] = ["11", "22"];
 
@@ -43,7 +43,7 @@ impl Deployment {
         let own = self.own();
         let small = (1..=600).map(|index| output(index, &own, 1_000_000));
         let script = output(601, &format!("70{}", "0b".repeat(28)), 9_000_000);
-        small.chain([script, output(602, BYRON, 9_000_000), output(603, &own, MOST)]).collect()
+        small.chain([script, output(602, BYRON, 9_000_000), output(603, &own, LARGEST_OUTPUT)]).collect()
     }
 
     /// Requests a payment draft for a wallet with these outputs.
@@ -65,7 +65,7 @@ pub(super) const PROBES: [Probe; 5] = [
     Probe {
         clients: "wallets",
         need: "COSE_Sign1 with key ids, hashed payloads, and tag 18",
-        mend: "read the message's headers by their labels, and take the tag off first",
+        advice: "read the message's headers by their labels, and take the tag off first",
         send: |it| {
             for layout in Layout::ALL {
                 let proof = cose::proof(&it.key, it.on_sale()?, layout).map_err(|error| error.to_string())?;
@@ -80,15 +80,15 @@ pub(super) const PROBES: [Probe; 5] = [
     Probe {
         clients: "big and mixed wallets",
         need: "a draft from 600 outputs, of which some have no key",
-        mend: "leave out what no key spends, and draft from the largest",
+        advice: "leave out what no key spends, and draft from the largest",
         send: |it| ensure(text(&it.draft(&it.many_outputs())?, "/transaction").starts_with("84"), "no transaction"),
     },
     Probe {
         clients: "hardware wallets",
         need: "tokens in CIP-21's order: policies sorted, shorter names first",
-        mend: "sort every map of a draft",
+        advice: "sort every map of a draft",
         send: |it| {
-            let draft = it.draft(&[with_tokens(&output(1, &it.own(), MOST))])?;
+            let draft = it.draft(&[with_tokens(&output(1, &it.own(), LARGEST_OUTPUT))])?;
             let [first, second] = POLICIES.map(|policy| policy.repeat(28));
             let ordered = format!("a2581c{first}a241620142616102581c{second}a14001");
             ensure(text(&draft, "/transaction").contains(&ordered), "the tokens of the change are in another order")
@@ -97,7 +97,7 @@ pub(super) const PROBES: [Probe; 5] = [
     Probe {
         clients: "wallets on another network",
         need: "word of it before they sign",
-        mend: "look the paying output up where checkInputs is set",
+        advice: "look the paying output up where checkInputs is set",
         send: |it| {
             let (path, mut body) = it.order(&it.many_outputs())?;
             body.as_object_mut().and_then(|body| body.insert("checkInputs".into(), json!(true)));
@@ -109,7 +109,7 @@ pub(super) const PROBES: [Probe; 5] = [
     Probe {
         clients: "sellers",
         need: "word of a recording whose address is no URI",
-        mend: "name previewMedia in the refusal",
+        advice: "name previewMedia in the refusal",
         send: |it| {
             let (content, price) = ("surety doctor lists nothing", "5000000");
             let hash = cardano::ContentHash::of(content.as_bytes());

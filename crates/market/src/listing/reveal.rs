@@ -1,9 +1,9 @@
 //! Measures how much of the content a public text reveals.
 //!
 //! A listing's title and description are public, and buyers pay for its content. A seller who pastes a one-line prompt
-//! as its own description sells nothing, because everyone has read it. Only letters and digits are compared, in Unicode's
-//! compatibility decomposition (NFKD), so that Markdown's marks, line breaks, capitals, accents and wide letters cannot
-//! hide a copy.
+//! as its own description sells nothing, because everyone has read it. Only letters and digits are compared, in
+//! Unicode's compatibility decomposition (NFKD), so that Markdown's marks, line breaks, capitals, accents and wide
+//! letters cannot hide a copy.
 
 use std::collections::HashSet;
 
@@ -11,10 +11,10 @@ use unicode_normalization::UnicodeNormalization;
 
 /// Minimum number of consecutive letters that two texts must share to count as copied. Shorter runs occur by chance in
 /// texts on the same subject.
-const RUN: usize = 12;
+const MIN_COPIED_LETTERS: usize = 12;
 /// Maximum length of content that is compared with a public text, as a multiple of the public text's length. A public
 /// text cannot reveal more than a quarter of a longer content. This limit bounds the work for long contents.
-const TIMES: usize = 4;
+const MAX_CONTENT_RATIO: usize = 4;
 
 /// Maximum percentage of the content that the public texts (title, description and excerpt) may contain together.
 pub const MOST_SHOWN: usize = 50;
@@ -26,13 +26,13 @@ pub fn shown_percent(content: &str, public: &str) -> usize {
     let has_letters = content.contains(char::is_alphanumeric);
     let kept = |c: &char| if has_letters { c.is_alphanumeric() } else { !c.is_whitespace() };
     let shown: Vec<char> = public.nfkd().filter(kept).flat_map(char::to_lowercase).collect();
-    let most = shown.len().saturating_mul(TIMES);
+    let most = shown.len().saturating_mul(MAX_CONTENT_RATIO);
     let start = content.nfkd().filter(kept).flat_map(char::to_lowercase).take(most.saturating_add(1));
     let sold: Vec<char> = start.collect();
     if sold.is_empty() || sold.len() > most {
         return 0;
     }
-    let run = RUN.min(sold.len());
+    let run = MIN_COPIED_LETTERS.min(sold.len());
     let known: HashSet<&[char]> = shown.windows(run).collect();
     let (mut copied, mut end) = (0_usize, 0);
     for (start, letters) in sold.windows(run).enumerate() {

@@ -14,7 +14,7 @@ use super::{Keys, ServiceWallet, Watch, due::SERVICE_WALLET};
 
 /// Time in ms. An overdue dispute raises an alarm only if its next check is due within this time. After a failure the
 /// next check is due sooner; a dispute that only waits for evidence is checked later.
-const PUT_OFF_MS: Millis = 5 * 60_000;
+const MAX_RETRY_WAIT_MS: Millis = 5 * 60_000;
 /// Maximum number of escrows that one run of the watcher examines for alarms. The escrows that are due first are
 /// examined.
 const MAX_ESCROWS: u32 = 20;
@@ -103,7 +103,7 @@ fn late(clock: Millis) -> Read<Vec<String>> {
         "SELECT e.purchase_id FROM escrows e JOIN purchases p ON p.id = e.purchase_id \
          WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND e.external_dispute_unlock_ms <= ?2 AND p.status = 'Disputed' \
          ORDER BY e.external_dispute_unlock_ms LIMIT {MAX_ESCROWS}",
-        clock.saturating_add(PUT_OFF_MS),
+        clock.saturating_add(MAX_RETRY_WAIT_MS),
         clock.saturating_sub(EVIDENCE_GRACE_MS)
     )
 }
