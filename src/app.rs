@@ -203,7 +203,7 @@ impl App {
     pub async fn static_file(&self, limit: usize) -> Result<Option<Vec<u8>>, ApiError> {
         let request = worker::Request::new(self.request.url()?.as_str(), worker::Method::Get)?;
         let answer = edge::http::ask(&self.env.assets("ASSETS")?, request, STATIC_FILE_TIME, limit).await;
-        let answer = answer.map_err(Fault::in_making("a static file"))?;
+        let answer = answer.map_err(Fault::inconsistent("a static file"))?;
         Ok((answer.status == 200).then_some(answer.body))
     }
 
@@ -232,7 +232,7 @@ impl App {
             return Ok(kept);
         }
         let keys = self.keys()?;
-        let secrets = Secrets::new(keys.master(keys.current_version()?)?).map_err(Fault::in_making("tokens"))?;
+        let secrets = Secrets::new(keys.master(keys.current_version()?)?).map_err(Fault::inconsistent("tokens"))?;
         let problem = "must be an origin: https://host (http for loopback only), without path or trailing slash";
         let authority = Authority::new(&base, secrets).map_err(|_| SettingError { name: BASE_URL.into(), problem })?;
         let authority = Rc::new(authority);

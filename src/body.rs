@@ -95,7 +95,7 @@ pub struct WalletBody<T> {
 impl<T: DeserializeOwned> WalletBody<T> {
     /// Parses the body. The parsed value can take ten times the memory of the body, so callers parse the body again
     /// when they need the value instead of keeping it.
-    pub fn says(&self) -> Result<T, FieldError> {
+    pub fn parse(&self) -> Result<T, FieldError> {
         let bytes = if self.bytes.is_empty() { b"{}" } else { self.bytes.as_slice() };
         parse(bytes)
     }

@@ -83,7 +83,7 @@ pub async fn with<T>(
         behind: clock.is_behind,
         schedule: schedule(app.max_ms, app.usage.calls_left()),
         confirmations: methods.confirmations,
-        hung_up: &|| signal.aborted(),
+        client_disconnected: &|| signal.aborted(),
         note: &|text| line.note("checkout", text),
     };
     Ok(run(&checkout).await)

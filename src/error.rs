@@ -43,7 +43,7 @@ impl ApiError {
 fn oauth_answer(error: &OAuthError) -> ErrorAnswer {
     let answer = ErrorAnswer::oauth(error.code.status(), error.code, error);
     match error.code {
-        oauth::ErrorCode::TemporarilyUnavailable => answer.with_header("retry-after", error.wait_s),
+        oauth::ErrorCode::TemporarilyUnavailable => answer.with_header("retry-after", error.retry_after_s),
         oauth::ErrorCode::InvalidClient => {
             answer.with_header("www-authenticate", "Basic realm=\"no client here has a password\"")
         }

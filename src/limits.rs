@@ -32,25 +32,25 @@ struct Rate {
     /// Name of the binding in wrangler.toml.
     binding: &'static str,
     /// Maximum number of actions of one kind per client and period.
-    most: u32,
+    max: u32,
     /// Period in seconds. The platform supports 10 and 60.
     period_s: u32,
 }
 
 /// Rate limit per client or account for requests with a session, and for reads of the database.
-const READ: Rate = Rate { binding: "READ", most: 3_000, period_s: 60 };
+const READ: Rate = Rate { binding: "READ", max: 3_000, period_s: 60 };
 /// Rate limit per client for offering listings, sending verdicts, and drafting transactions, and per account for
 /// changing its name or webhook.
-const WRITE: Rate = Rate { binding: "WRITE", most: 300, period_s: 60 };
+const WRITE: Rate = Rate { binding: "WRITE", max: 300, period_s: 60 };
 /// Rate limit per client for requesting and answering sign-in challenges, and for the steps of OAuth.
-const AUTH: Rate = Rate { binding: "AUTH", most: 600, period_s: 60 };
+const AUTH: Rate = Rate { binding: "AUTH", max: 600, period_s: 60 };
 /// Rate limit for payments and proofs per client, and for purchases, withdrawals and actions on purchases per account.
-const PAYMENT: Rate = Rate { binding: "PAYMENT", most: 1_200, period_s: 60 };
+const PAYMENT: Rate = Rate { binding: "PAYMENT", max: 1_200, period_s: 60 };
 /// Rate limit on provider calls of all clients together, except calls after a transaction was submitted. The provider
 /// allows ten per second.
-const PROVIDER: Rate = Rate { binding: "PROVIDER", most: 100, period_s: PROVIDER_SECONDS };
+const PROVIDER: Rate = Rate { binding: "PROVIDER", max: 100, period_s: PROVIDER_SECONDS };
 /// Rate limit for messages and tool calls per agent, and for tool calls without sign-in per client.
-const AGENT: Rate = Rate { binding: "AGENT", most: 600, period_s: 60 };
+const AGENT: Rate = Rate { binding: "AGENT", max: 600, period_s: 60 };
 
 /// A kind of action with a rate limit. The first text identifies it in keys of the counters, the second describes it in
 /// errors.
@@ -83,8 +83,8 @@ impl Counted {
 }
 
 /// 429: the client exceeded the rate limit of this kind of action.
-pub fn too_many(Counted(Rate { most, period_s, .. }, _, what): Counted) -> ErrorAnswer {
-    let text = format!("too many {what}, more than {most} in {period_s} seconds: try again in {period_s} seconds");
+pub fn too_many(Counted(Rate { max, period_s, .. }, _, what): Counted) -> ErrorAnswer {
+    let text = format!("too many {what}, more than {max} in {period_s} seconds: try again in {period_s} seconds");
     ErrorAnswer::too_many(period_s, Error::new(ErrorCode::RateLimited, text))
 }
 
@@ -99,24 +99,25 @@ async fn is_left(env: &Env, rate: Rate, key: fmt::Arguments<'_>) -> Result<bool,
     Ok(env.rate_limiter(rate.binding).map_err(unbound)?.limit(key.to_string()).await?.success)
 }
 
-/// Maximum number of listings in an answer for which [`Weight::SHORT`] is reserved.
-const WIDE: u32 = 50;
+/// Maximum number of listings in an answer for which [`AnswerMemory::SHORT`] is reserved.
+const MAX_SHORT_LISTINGS: u32 = 50;
 
 /// Number of bytes of memory that an answer takes while it is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Weight(usize);
+pub struct AnswerMemory(usize);
 
-impl Weight {
-    /// Memory for an answer with more than [`WIDE`] listings or sales, which is up to 2 MB of JSON.
+impl AnswerMemory {
+    /// Memory for an answer with more than [`MAX_SHORT_LISTINGS`] listings or sales, which is up to 2 MB of JSON.
     pub const LONG: Self = Self(8 << 20);
-    /// Memory for an answer with up to [`WIDE`] listings or sales, which is at most half a megabyte of JSON.
+    /// Memory for an answer with up to [`MAX_SHORT_LISTINGS`] listings or sales, which is at most half a megabyte of
+    /// JSON.
     pub const SHORT: Self = Self(3 << 20);
     /// Memory for building a draft, including the wallet's outputs and the evaluation of the contract.
     pub const DRAFT: Self = Self(4 << 20);
 
     /// Returns the memory needed for an answer with at most this many listings.
     pub const fn of_listings(most: u32) -> Self {
-        if most > WIDE { Self::LONG } else { Self::SHORT }
+        if most > MAX_SHORT_LISTINGS { Self::LONG } else { Self::SHORT }
     }
 
     /// Reserves this memory for the client. Waits for at most ten seconds until enough is free.
@@ -151,7 +152,7 @@ pub async fn admit((env, client, plan): (Env, String, u64)) -> Result<(), ChainE
     let database = D1::new(&env, "DB", Usage::default());
     let left = queue::wait_turn(&client, &database, plan).await
         && is_left(&env, PROVIDER, format_args!("call:all")).await.map_err(failed)?;
-    if left { Ok(()) } else { Err(ChainError::TooMany) }
+    if left { Ok(()) } else { Err(ChainError::ClientRateLimited) }
 }
 
 fn failed(error: ApiError) -> ChainError {
@@ -172,9 +173,9 @@ mod tests {
         let mut ids = std::collections::BTreeSet::new();
         for (config, begin) in [(live, "[[ratelimits]]"), (preview, "{ name = ")] {
             assert_eq!(config.matches("namespace_id = ").count(), RATES.len());
-            for Rate { binding, most, period_s } in RATES {
+            for Rate { binding, max, period_s } in RATES {
                 let entry = config.split(begin).find(|entry| entry.contains(&format!("\"{binding}\"")));
-                let simple = format!("simple = {{ limit = {most}, period = {period_s} }}");
+                let simple = format!("simple = {{ limit = {max}, period = {period_s} }}");
                 assert!(entry.is_some_and(|entry| entry.contains(&simple)), "{binding}");
                 let id = entry.and_then(|entry| entry.split("namespace_id = ").nth(1)?.split('"').nth(1));
                 assert!(id.is_some_and(|id| ids.insert(id.to_owned())), "each counts on its own: {binding}");

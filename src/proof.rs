@@ -70,7 +70,7 @@ impl Argument for Seller {
     async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
         let app = asked.app;
         if let Some(Session { account, .. }) = Session::shown(app).await? {
-            return Ok(Self::Owner(account.owner.parse().map_err(Fault::in_making("an owner that sells"))?));
+            return Ok(Self::Owner(account.owner.parse().map_err(Fault::inconsistent("an owner that sells"))?));
         }
         let unproven = "sign in, or sign the offer with the seller's wallet (header X-Service-Proof)";
         let unproven = || ErrorAnswer::unauthorized(Error::new(ErrorCode::NotSignedIn, unproven));

@@ -32,7 +32,7 @@ use sql::{Batch, DatabaseError, One, ReadDatabase, Statement};
 use crate::{
     app::App,
     error::ApiError,
-    limits::{Counted, Weight},
+    limits::{AnswerMemory, Counted},
     route::OnMiss,
 };
 
@@ -166,7 +166,7 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
 pub async fn answer<R>(
     app: &App,
     OnMiss(limit): OnMiss,
-    weight: Option<Weight>,
+    weight: Option<AnswerMemory>,
     name: &str,
     read: impl FnOnce(Rc<VersionedDatabase>) -> R,
 ) -> Result<Option<CachedPage>, ApiError>
@@ -211,7 +211,7 @@ where
 pub async fn list<R>(
     app: &App,
     limit: OnMiss,
-    weight: Weight,
+    weight: AnswerMemory,
     name: &str,
     read: impl FnOnce(Rc<VersionedDatabase>) -> R,
 ) -> Result<CachedPage, ApiError>
@@ -226,7 +226,7 @@ where
 /// Returns the newest listings of the catalogue.
 pub async fn newest(app: &App, limit: OnMiss) -> Result<CachedPage, ApiError> {
     let read = async |database: Rc<VersionedDatabase>| catalogue::newest(&*database).await;
-    list(app, limit, Weight::LONG, "/listings", read).await
+    list(app, limit, AnswerMemory::LONG, "/listings", read).await
 }
 
 fn keep(name: &str, version: i64, Page { json, next, some_words }: Page) -> CachedPage {

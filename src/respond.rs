@@ -11,7 +11,7 @@ use crate::error::ApiError;
 
 /// Creates a JSON response.
 pub fn json(value: &impl Serialize) -> std::result::Result<Response, ApiError> {
-    Ok(Response::json(serde_json::to_string(value).map_err(Fault::in_making("an answer"))?))
+    Ok(Response::json(serde_json::to_string(value).map_err(Fault::inconsistent("an answer"))?))
 }
 
 /// Creates a JSON response that must not be cached.

@@ -81,7 +81,7 @@ pub fn requirements(bytes: &[u8]) {
     let Ok(requirements) = serde_json::from_value::<PaymentRequirements>(entry.clone()) else { return };
     // A missing `extra` is encoded as an empty one.
     let whole = entry.get("extra").is_some();
-    assert_eq!(accepted.is(&requirements), whole, "every value has one spelling");
+    assert_eq!(accepted.matches(&requirements), whole, "every value has one spelling");
     let Some(extra) = requirements.extra.escrow() else { return };
     let _ = extra.terms_digest(&requirements);
     let _ = extra.input_commitment.check();
@@ -120,20 +120,20 @@ pub fn unspent(bytes: &[u8]) {
     let tx = [&[0x84, 0xa2, 0x00, 0x81], input, &[0x01, 0x81], output, &[0xa0, 0xf5, 0xf6]].concat();
     let read = TransactionUtxos::read(&tx).expect("a transaction of it");
     assert_eq!(read.spent, [utxo.reference]);
-    assert_eq!(read.made.len(), 1);
-    assert_eq!((&read.made[0].address, &read.made[0].value), (&utxo.address, &utxo.value));
-    assert_eq!(read.made[0].inline_datum, utxo.inline_datum);
+    assert_eq!(read.created.len(), 1);
+    assert_eq!((&read.created[0].address, &read.created[0].value), (&utxo.address, &utxo.value));
+    assert_eq!(read.created[0].inline_datum, utxo.inline_datum);
 }
 
 /// Decodes any transaction. It must not panic, and agree with the strict decoder on all that the latter accepts.
 pub fn utxos(bytes: &[u8]) {
     let Ok(utxos) = TransactionUtxos::read(bytes) else { return };
     assert_eq!(transaction_id(bytes), Ok(utxos.id));
-    assert!(utxos.by_script.iter().all(|input| utxos.spent.contains(input)));
+    assert!(utxos.spent_by_script.iter().all(|input| utxos.spent.contains(input)));
     let Ok(tx) = SignedTx::parse(bytes) else { return };
     assert_eq!((utxos.id, utxos.valid), (tx.id, tx.is_valid));
     if utxos.valid {
         assert_eq!(utxos.spent, tx.inputs);
-        assert!(utxos.made.iter().map(|made| &made.value).eq(tx.outputs.iter().map(|output| &output.value)));
+        assert!(utxos.created.iter().map(|made| &made.value).eq(tx.outputs.iter().map(|output| &output.value)));
     }
 }

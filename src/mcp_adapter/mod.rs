@@ -15,7 +15,7 @@ pub use owner::OwnerShop;
 use crate::{
     app::App,
     error::ApiError,
-    limits::{Counted, Weight},
+    limits::{AnswerMemory, Counted},
     read_cache::{self, VersionedDatabase},
     route::OnMiss,
 };
@@ -43,7 +43,7 @@ impl Shelf for App {
     }
 
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
-        let (weight, name) = (Weight::of_listings(filter.page_size()), format!("{filter:?}"));
+        let (weight, name) = (AnswerMemory::of_listings(filter.page_size()), format!("{filter:?}"));
         let read = async |database: Rc<VersionedDatabase>| catalogue::page(&*database, &filter).await;
         let page = read_cache::list(self, OnMiss(Counted::SEARCH), weight, &name, read).await.map_err(told)?;
         Ok(Page { json: page.json.copy(), next: page.next.as_deref().map(str::to_owned), some_words: page.some_words })

@@ -65,10 +65,15 @@ impl Shop for OwnerShop<'_> {
         self.app.database().fetch(owned).await.map_err(told)
     }
 
-    async fn buy(&self, id: &ListingId, mode: DeliveryMode, agreed: Option<Lovelace>) -> Result<Answer, ShopError> {
+    async fn buy(
+        &self,
+        id: &ListingId,
+        mode: DeliveryMode,
+        expected_price: Option<Lovelace>,
+    ) -> Result<Answer, ShopError> {
         self.limit(Counted::BUY).await?;
         let (listing, outcome) =
-            match checkout::order(self.app, self.account(), id.as_str(), mode, agreed).await.map_err(told)? {
+            match checkout::order(self.app, self.account(), id.as_str(), mode, expected_price).await.map_err(told)? {
                 Ordered::UnknownListing => return Err(ShopError::NoListing),
                 Ordered::Bought(terms, bought) => (terms, OrderOutcome::Bought(bought)),
                 Ordered::NotBought(

@@ -201,7 +201,7 @@ impl<'a> Paywall<'a> {
                 let (clock, nonce) = (self.priced.clock.ms, edge::random()?);
                 let offered = market_checkout::quote(&WebCrypto, &options, self.terms(), clock, nonce).await;
                 Ok(offered
-                    .map_err(Fault::in_making("quote"))?
+                    .map_err(Fault::inconsistent("quote"))?
                     .into_iter()
                     .map(|offered| offered.requirements)
                     .collect())

@@ -67,7 +67,7 @@ async fn challenge(
     app: &App,
     Json(ChallengeRequest { address, others }): Json<ChallengeRequest>,
 ) -> Result<Response, ApiError> {
-    let owner = owner_among(app, &address, &others).await?;
+    let owner = owner_of_wallet(app, &address, &others).await?;
     let Challenge { owner, nonce, digest, expires_at } =
         challenge::give(&app.challenges()?, Purpose::SignIn, owner, edge::random()?, app.now_ms).await?;
     respond::private(&api_types::Challenge { owner, digest, nonce, expires_at })
@@ -75,7 +75,7 @@ async fn challenge(
 
 /// Returns the owner of a wallet: the one of its addresses that already has an account, or else `address`. All
 /// addresses are tried, because wallets list them in varying order.
-pub(super) async fn owner_among(app: &App, address: &str, others: &[String]) -> Result<Address, ApiError> {
+pub(super) async fn owner_of_wallet(app: &App, address: &str, others: &[String]) -> Result<Address, ApiError> {
     if others.len() > MAX_OTHERS {
         let rule = format_args!("at most {MAX_OTHERS} addresses");
         return Err(ErrorAnswer::bad_request(Error::of_field(ErrorCode::TooManyItems, "others", rule)).into());
@@ -85,7 +85,7 @@ pub(super) async fn owner_among(app: &App, address: &str, others: &[String]) -> 
     if others.is_empty() {
         return Ok(first);
     }
-    Ok(account::known_among(&app.database(), &first, &others).await?.unwrap_or(first))
+    Ok(account::sign_in_address(&app.database(), &first, &others).await?.unwrap_or(first))
 }
 
 fn parsed(field: &str, address: &str) -> Result<Address, ErrorAnswer> {

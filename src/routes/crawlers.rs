@@ -13,7 +13,7 @@ use sql::DatabaseError;
 use crate::{
     app::App,
     error::ApiError,
-    limits::{Counted, Weight},
+    limits::{AnswerMemory, Counted},
     read_cache::{self, VersionedDatabase},
     route::{Limit, OnMiss, Route, route},
     routes::creators,
@@ -70,7 +70,7 @@ async fn sitemap(app: &App, limit: OnMiss) -> Result<Response, ApiError> {
         let listings = discovery::addresses(&*database).await?;
         Ok(Page { json: urls(&origin, &listings), ..Page::default() })
     };
-    let page = read_cache::list(app, limit, Weight::LONG, &format!("{origin}/sitemap.xml"), read).await?;
+    let page = read_cache::list(app, limit, AnswerMemory::LONG, &format!("{origin}/sitemap.xml"), read).await?;
     Ok(typed(Response::js_json(&page.json), "application/xml", "public, max-age=300"))
 }
 
@@ -100,7 +100,7 @@ async fn feed(app: &App, limit: OnMiss) -> Result<Response, ApiError> {
         Ok(Page { json: feed::atom(&origin, named.as_deref(), &listings), ..Page::default() })
     };
     let name = format!("{origin}/feed.xml {}", named.as_deref().unwrap_or_default());
-    let page = read_cache::list(app, limit, Weight::of_listings(filter.page_size()), &name, read).await?;
+    let page = read_cache::list(app, limit, AnswerMemory::of_listings(filter.page_size()), &name, read).await?;
     Ok(typed(Response::js_json(&page.json), "application/atom+xml; charset=utf-8", "public, max-age=300"))
 }
 

@@ -13,7 +13,7 @@ use crate::openapi::operations::Operation;
 use crate::{
     app::App,
     error::ApiError,
-    limits::{Counted, Weight},
+    limits::{AnswerMemory, Counted},
     read_cache::{self, VersionedDatabase},
     respond,
     route::{Argument, Asked, Limit, OnMiss, Route, route},
@@ -53,7 +53,7 @@ async fn show(app: &App, address: Address, limit: OnMiss) -> Result<Response, Ap
     let after = after(&mut pairs)?;
     let name = after.map_or_else(|| address.to_string(), |cursor| format!("{address} {cursor}"));
     let read = async |database: Rc<VersionedDatabase>| catalogue::creator(&*database, &address, after).await;
-    let page = read_cache::list(app, limit, Weight::LONG, &name, read).await?;
+    let page = read_cache::list(app, limit, AnswerMemory::LONG, &name, read).await?;
     Ok(respond::linked(Response::js_json(&page.json), &app.request, page.next.as_deref())?)
 }
 

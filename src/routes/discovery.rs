@@ -30,7 +30,7 @@ use crate::openapi::operations::Operation;
 use crate::{
     app::App,
     error::ApiError,
-    limits::{Counted, Weight},
+    limits::{AnswerMemory, Counted},
     methods::Methods,
     paywall,
     route::{Limit, Route, route},
@@ -81,7 +81,7 @@ fn filtered(operation: Operation<'_>) -> Operation<'_> {
 }
 
 fn cacheable(value: &impl serde::Serialize) -> Result<Response, ApiError> {
-    let text = serde_json::to_string(value).map_err(Fault::in_making("a document"))?;
+    let text = serde_json::to_string(value).map_err(Fault::inconsistent("a document"))?;
     Ok(Response::json(text).with_header("cache-control", "public, max-age=60"))
 }
 
@@ -144,7 +144,7 @@ impl Asked {
     }
 
     /// Returns the filter that selects the listings by their payment address, or `None` if no listing can match.
-    fn paid(&self, methods: &Methods) -> Option<PaymentFilter> {
+    fn payment_filter(&self, methods: &Methods) -> Option<PaymentFilter> {
         let escrow = methods.deployment().map(|deployment| deployment.address().to_string());
         match &self.pay_to {
             _ if !self.possible => None,
@@ -159,10 +159,10 @@ impl Asked {
 async fn resources(app: &App) -> Result<Response, ApiError> {
     let asked = Asked::from_query(&mut app.request.url()?.query_pairs(), false)?;
     let (methods, limit, offset) = (app.methods()?, asked.limit, asked.before);
-    let SalesPage { listings, total } = match asked.paid(&methods) {
+    let SalesPage { listings, total } = match asked.payment_filter(&methods) {
         None => SalesPage { listings: vec![], total: 0 },
         Some(paid) => {
-            let _permit = Weight::of_listings(limit).hold(&app.request).await?;
+            let _permit = AnswerMemory::of_listings(limit).hold(&app.request).await?;
             let with_escrow = methods.quotes(&[DeliveryMode::Protected]);
             discovery::for_sale(&app.nearest(), paid, with_escrow, (limit, offset)).await?
         }
@@ -181,10 +181,10 @@ async fn search(app: &App) -> Result<Response, ApiError> {
     };
     let question = asked.question.as_ref().ok_or_else(missing)?;
     let (methods, limit, before) = (app.methods()?, asked.limit, asked.before);
-    let SearchResult { listings, more } = match asked.paid(&methods) {
+    let SearchResult { listings, more } = match asked.payment_filter(&methods) {
         None => SearchResult { listings: vec![], more: false },
         Some(paid) => {
-            let _permit = Weight::of_listings(limit).hold(&app.request).await?;
+            let _permit = AnswerMemory::of_listings(limit).hold(&app.request).await?;
             let with_escrow = methods.quotes(&[DeliveryMode::Protected]);
             discovery::search(&app.nearest(), question, paid, with_escrow, (limit, before)).await?
         }
@@ -202,11 +202,11 @@ fn described(app: &App, listings: Vec<ForSale>) -> Result<Vec<DiscoveredResource
 }
 
 fn resource(methods: &Methods, origin: &str, listing: ForSale) -> Result<DiscoveredResource, ApiError> {
-    let ForSale { terms, since } = listing;
+    let ForSale { terms, changed_at: since } = listing;
     let offered = |mode: &DeliveryMode| terms.modes.contains(mode);
     let accepts =
         methods.options().into_iter().filter(|(mode, _)| offered(mode)).map(|(_, way)| way.listed(&terms.sale()));
-    let accepts = accepts.collect::<Result<_, _>>().map_err(Fault::in_making(terms.id.as_str()))?;
+    let accepts = accepts.collect::<Result<_, _>>().map_err(Fault::inconsistent(terms.id.as_str()))?;
     let resource = paywall::resource_info(&terms, paywall::resource_url(origin, &terms.id));
     Ok(DiscoveredResource::http(resource, accepts, since, paywall::extensions(&terms)))
 }

@@ -30,7 +30,7 @@ use crate::{
     app::App,
     body::{FieldError, WalletBody},
     error::ApiError,
-    limits::{Counted, Weight},
+    limits::{AnswerMemory, Counted},
     paywall::{self, Priced},
     respond,
     route::{Limit, Route, route},
@@ -98,7 +98,7 @@ async fn payment(app: &App, id: ListingId, body: WalletBody<NewPaymentDraft>) ->
     let digest = paywall::unlock_digest(app, &terms.id);
     // Parsed last, so that a request that waits for the provider holds only the body in memory.
     let NewPaymentDraft { check_inputs, mode, change_address, utxos, collateral, addresses, commitment } =
-        body.says()?;
+        body.parse()?;
     let wallet = wallet(&change_address, &utxos, collateral.as_deref(), addresses.as_deref())?;
     let malformed = || {
         let rule = "must be 64 lowercase hexadecimal digits";
@@ -111,7 +111,7 @@ async fn payment(app: &App, id: ListingId, body: WalletBody<NewPaymentDraft>) ->
     let draft =
         checkout::draft(&app.methods()?.options(), &order, &wallet, &parameters).map_err(|error| match error {
             PaymentDraftError::Offer(_) | PaymentDraftError::CannotPay(_) => {
-                ApiError::from(Fault::in_making("draft")(error))
+                ApiError::from(Fault::inconsistent("draft")(error))
             }
             error => ErrorAnswer::bad_request(error).into(),
         })?;
@@ -134,7 +134,8 @@ async fn payment(app: &App, id: ListingId, body: WalletBody<NewPaymentDraft>) ->
     respond::private(&api_types::PaymentDraft { transaction, tx_hash, signers, payment, summary, words })
 }
 
-/// 400: an output of the wallet does not exist on this network. The wallet is on another network, or has not synchronized.
+/// 400: an output of the wallet does not exist on this network. The wallet is on another network, or has not
+/// synchronized.
 fn not_there(app: &App, output: &TxRef) -> ErrorAnswer {
     let why = if app.is_on_local_ledger() {
         "is not on this shop's local ledger: your wallet's coins are on preprod and cannot pay here; choose the Surety \
@@ -175,8 +176,8 @@ async fn action(app: &App, id: TxHash, body: WalletBody<NewActionDraft>) -> Resu
     let mut permit = None;
     let read = async || {
         // Held until the provider has evaluated the contract.
-        permit = Some(Weight::DRAFT.hold(&app.request).await?);
-        acting_wallet(&body.says()?)
+        permit = Some(AnswerMemory::DRAFT.hold(&app.request).await?);
+        acting_wallet(&body.parse()?)
     };
     let draft: ActionDraft = purchases::acting(app, async |actions| actions.draft(&id, action, read).await).await?;
     drop(permit);
@@ -188,7 +189,7 @@ async fn action(app: &App, id: TxHash, body: WalletBody<NewActionDraft>) -> Resu
 /// Returns the action that the body requests, or `None` if it requests none. With an action, the body must have a valid
 /// wallet.
 fn action_of(body: &WalletBody<NewActionDraft>) -> Result<Option<Action>, ApiError> {
-    let said = body.says()?;
+    let said = body.parse()?;
     let Some(name) = &said.action else { return Ok(None) };
     let action = PARTIES.into_iter().find(|action| action.name() == name).ok_or_else(|| {
         let names = PARTIES.map(|action| action.name()).join(", ");
@@ -227,6 +228,6 @@ fn wallet(
 
 /// Returns an unsigned transaction in hexadecimal, its id, and the key hashes that must sign.
 fn unsigned(tx: &UnsignedTx) -> Result<(String, TxHash, Vec<String>), ApiError> {
-    let cbor = tx.unsigned_cbor().map_err(Fault::in_making("draft"))?;
+    let cbor = tx.unsigned_cbor().map_err(Fault::inconsistent("draft"))?;
     Ok((hex::encode(cbor), tx.facts().tx_id, tx.keys().iter().map(ToString::to_string).collect()))
 }

@@ -112,7 +112,7 @@ async fn run<T: Serialize, E: Into<PortError>>(
         now: app.now_ms,
     };
     let told = answer(&facilitator).await.map_err(Into::into)?;
-    Ok(answer::private_json(serde_json::to_string(&told).map_err(Fault::in_making("an answer"))?))
+    Ok(answer::private_json(serde_json::to_string(&told).map_err(Fault::inconsistent("an answer"))?))
 }
 
 /// Counts the request against the caller's key, if keys are required. Returns the name under which the caller's

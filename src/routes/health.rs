@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use api_types::Readiness;
 use cardano::slots::Millis;
 use edge::serve::{JsText, Response};
-use market::status::Vitals;
+use market::status::AlarmSources;
 
 use crate::{
     app::App,
@@ -60,7 +60,7 @@ async fn ready(app: &App) -> Result<Response, ApiError> {
 }
 
 async fn read(app: &App) -> Result<Readiness, ApiError> {
-    let problems = match Vitals::read(&app.database(), app.now_ms).await {
+    let problems = match AlarmSources::read(&app.database(), app.now_ms).await {
         Ok(vitals) => {
             let alarms = vitals.alarms(vitals.wallets(), app.settings()?.lead, app.now_ms);
             let mut names: Vec<String> = alarms.iter().map(|alarm| alarm.name.to_string()).collect();

@@ -23,7 +23,7 @@ use crate::openapi::operations::Operation;
 use crate::{
     app::App,
     error::ApiError,
-    limits::{Counted, Weight, client},
+    limits::{AnswerMemory, Counted, client},
     proof::Seller,
     read_cache::{self, VersionedDatabase},
     respond,
@@ -88,7 +88,7 @@ pub async fn list(app: &App, limit: OnMiss) -> Result<Response, ApiError> {
         None => read_cache::newest(app, limit).await?,
         Some(filter) => {
             let read = async |database: Rc<VersionedDatabase>| catalogue::page(&*database, &filter).await;
-            let weight = Weight::of_listings(filter.page_size());
+            let weight = AnswerMemory::of_listings(filter.page_size());
             read_cache::list(app, limit, weight, &format!("/listings?{query}"), read).await?
         }
     };
@@ -153,7 +153,7 @@ pub async fn create(app: &App, seller: Seller, OfferBody(body, _held): OfferBody
             Err(ErrorAnswer::unauthorized(Error::new(ErrorCode::ProofReused, text)).into())
         }
         Stored::QuotaExceeded(quota) => Err(match quota {
-            QuotaExceeded::Today { wait_s, .. } => ErrorAnswer::unavailable_for(wait_s, quota).into(),
+            QuotaExceeded::Today { retry_after_s, .. } => ErrorAnswer::unavailable_for(retry_after_s, quota).into(),
             _ => ErrorAnswer::bad_request(quota).into(),
         }),
     }

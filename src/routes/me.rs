@@ -25,7 +25,7 @@ use crate::{
     body::Json,
     checkout::{self, Ordered},
     error::{ApiError, not_signed_in},
-    limits::{Counted, Weight},
+    limits::{AnswerMemory, Counted},
     respond,
     route::{Limit, Route, route},
     routes::{pages, purchases},
@@ -116,7 +116,7 @@ pub async fn read(
         balance = Ok(balance?);
     }
     // Memory is reserved last, because this may be the longest of all answers.
-    let permit = Weight::LONG.hold(&app.request).await?;
+    let permit = AnswerMemory::LONG.hold(&app.request).await?;
     let shown = balance.as_ref().copied().unwrap_or_default();
     let me = account::view(&app.database(), &token, shown, app.now_ms).await?.ok_or_else(not_signed_in)?;
     Ok((me, balance, permit))

@@ -25,7 +25,7 @@ use crate::{
     app::App,
     body::{Bytes, Form, Json, has_type},
     error::{ApiError, not_signed_in},
-    limits::{Counted, Weight},
+    limits::{AnswerMemory, Counted},
     respond,
     route::{Argument, Asked, Limit, Route, route},
     routes::{auth, pages::instead},
@@ -130,8 +130,8 @@ impl From<ApprovalError> for ApiError {
         let answer = match error {
             ApprovalError::Database(cause) => return cause.into(),
             ApprovalError::Challenges(cause) => return cause.into(),
-            ApprovalError::NoMoreToday { wait_s } => {
-                ErrorAnswer::unavailable_for(wait_s, Error::new(api_types::ErrorCode::DailyQuotaExceeded, error))
+            ApprovalError::NoMoreToday { retry_after_s } => {
+                ErrorAnswer::unavailable_for(retry_after_s, Error::new(api_types::ErrorCode::DailyQuotaExceeded, error))
             }
             ApprovalError::Signature(_) => {
                 ErrorAnswer::unauthorized(Error::new(api_types::ErrorCode::InvalidSignature, error))
@@ -200,7 +200,7 @@ async fn authorize(app: &App) -> Result<Response, ApiError> {
             }
             let response = match error.code {
                 ErrorCode::TemporarilyUnavailable => {
-                    Response::empty(503).with_header("retry-after", error.wait_s.to_string())
+                    Response::empty(503).with_header("retry-after", error.retry_after_s.to_string())
                 }
                 _ => Response::empty(400),
             };
@@ -220,7 +220,7 @@ async fn challenge(app: &App) -> Result<Response, ApiError> {
     };
     let (sealed, address) = (parameter("request")?, parameter("address")?);
     let others = url.query_pairs().filter(|(name, _)| name == "other").map(|(_, value)| value.into_owned());
-    let address = auth::owner_among(app, &address, &others.collect::<Vec<_>>()).await?.to_string();
+    let address = auth::owner_of_wallet(app, &address, &others.collect::<Vec<_>>()).await?.to_string();
     let (challenges, random) = (app.challenges()?, edge::random()?);
     let server = server(app, &authority, &database);
     respond::private(&server.challenge(&challenges, &sealed, &address, random).await?)
@@ -288,7 +288,7 @@ fn unknown_agent() -> Error {
 /// Lists the agents that an owner has approved.
 async fn agents(app: &App, Unchecked(session): Unchecked) -> Result<Response, ApiError> {
     // Up to two hundred agents of two kilobytes each.
-    let _permit = Weight::LONG.hold(&app.request).await?;
+    let _permit = AnswerMemory::LONG.hold(&app.request).await?;
     let list = grant::list(&app.database(), &session, app.now_ms).await?.ok_or_else(not_signed_in)?;
     Ok(answer::private_json(json!(list).to_string()))
 }

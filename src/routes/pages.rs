@@ -20,9 +20,9 @@ use market::{
 };
 use pages::{
     POLICY, accept,
-    account::{NOTICES, SHOWN},
+    account::{MAX_EVENTS, MAX_PURCHASES_AND_LISTINGS},
     guide,
-    home::{self, Asked},
+    home::{self, SearchQuery},
     markdown, test_wallet,
     view::{Listing, Purchase},
 };
@@ -37,7 +37,7 @@ use crate::openapi::operations::Operation;
 use crate::{
     app::App,
     error::{ApiError, no_such_path, not_signed_in},
-    limits::{Counted, Weight},
+    limits::{AnswerMemory, Counted},
     respond,
     route::{self, Argument, Body, Limit, PROOF, Route, route},
     routes::{creators, listings, me, purchases, unlock},
@@ -162,7 +162,7 @@ async fn preview(app: &App, id: ListingId) -> Result<Response, ApiError> {
 /// Serves the preview picture that other sites show with a link to a listing.
 async fn picture(app: &App, id: ListingId) -> Result<Response, ApiError> {
     let listing = listed(app, &id).await?;
-    let png = ::pages::picture::png(&listing).map_err(Fault::in_making("a picture"))?;
+    let png = ::pages::picture::png(&listing).map_err(Fault::inconsistent("a picture"))?;
     Ok(Response::bytes("image/png", &png).with_header("cache-control", "public, max-age=86400"))
 }
 
@@ -175,7 +175,7 @@ async fn test_wallet(app: &App, _: String) -> Result<Response, ApiError> {
 }
 
 async fn sell(app: &App) -> Result<Response, ApiError> {
-    let page = kept(app, ::pages::sell::page(&app.public_origin()?))?;
+    let page = revalidated(app, ::pages::sell::page(&app.public_origin()?))?;
     let policy = page.header(POLICY).map(::pages::sell::policy);
     Ok(match policy {
         Some(policy) => page.with_header(POLICY, policy),
@@ -185,19 +185,19 @@ async fn sell(app: &App) -> Result<Response, ApiError> {
 
 async fn home(app: &App) -> Result<Response, ApiError> {
     let url = app.request.url()?;
-    let asked = Asked::read(url.query_pairs());
+    let asked = SearchQuery::read(url.query_pairs());
     // Forms send empty fields too.
     let said = url.query_pairs().filter(|(name, value)| !value.is_empty() && name != "limit");
     let mut filter = Filter::from_query(said).map_err(ErrorAnswer::bad_request)?.unwrap_or_default();
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
-    let _permit = Weight::of_listings(filter.page_size()).hold(&app.request).await?;
+    let _permit = AnswerMemory::of_listings(filter.page_size()).hold(&app.request).await?;
     let database = app.nearest();
     let catalogue::Page { json, next, some_words } = catalogue::page(&database, &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
     let total = catalogue::count(&database, &filter).await?;
     let found = home::SearchResults { listings: &listings, total, next: next.as_deref(), some_words };
-    kept(app, home::page(&app.public_origin()?, &asked, &found))
+    revalidated(app, home::page(&app.public_origin()?, &asked, &found))
 }
 
 pub async fn listing(app: &App, id: ListingId) -> Result<Response, ApiError> {
@@ -206,7 +206,7 @@ pub async fn listing(app: &App, id: ListingId) -> Result<Response, ApiError> {
         Err(error) => return off_sale(app, &id, error).await,
     };
     let seller = catalogue::seller(&app.nearest(), &listing.seller_address).await?;
-    kept(app, ::pages::listing::page(&app.public_origin()?, &listing, &seller))
+    revalidated(app, ::pages::listing::page(&app.public_origin()?, &listing, &seller))
 }
 
 /// Renders the paywall page, with the terms of the 402 answer that programs get.
@@ -216,7 +216,7 @@ pub async fn paywall(app: &App, id: ListingId) -> Result<Response, ApiError> {
         Err(error) => return off_sale(app, &id, error).await,
     };
     let required = decode_header(asked.header(PAYMENT_REQUIRED).unwrap_or_default());
-    let required: PaymentRequired = required.map_err(Fault::in_making("terms"))?;
+    let required: PaymentRequired = required.map_err(Fault::inconsistent("terms"))?;
     let listing = listed(app, &id).await?;
     let is_offered = |protected| required.accepts.iter().any(|entry| entry.extra.escrow().is_some() == protected);
     let offer = ::pages::paywall::Offer {
@@ -242,22 +242,22 @@ async fn off_sale(app: &App, id: &ListingId, error: ApiError) -> Result<Response
 
 /// Renders a seller's sales, with buyers' addresses abbreviated.
 pub async fn sales(app: &App) -> Result<Response, ApiError> {
-    let _permit = Weight::LONG.hold(&app.request).await?;
+    let _permit = AnswerMemory::LONG.hold(&app.request).await?;
     let (seller, sales) = purchases::found(app).await?;
-    let sold: Vec<&str> = sales.iter().take(SHOWN).map(|sale| sale.listing_id.as_str()).collect();
+    let sold: Vec<&str> = sales.iter().take(MAX_PURCHASES_AND_LISTINGS).map(|sale| sale.listing_id.as_str()).collect();
     let titles = app.database().fetch(catalogue::titles(&sold)).await?;
-    Ok(fresh(app, ::pages::creator::sales(&seller, &sales, &titles)))
+    Ok(uncached(app, ::pages::creator::sales(&seller, &sales, &titles)))
 }
 
 pub async fn creator(app: &App, address: Address) -> Result<Response, ApiError> {
     let cursor = creators::after(&mut app.request.url()?.query_pairs())?;
-    let _permit = Weight::SHORT.hold(&app.request).await?;
+    let _permit = AnswerMemory::SHORT.hold(&app.request).await?;
     let database = app.nearest();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let catalogue::Page { json, next, .. } = catalogue::page(&database, &filter).await?;
     let seller = catalogue::seller(&database, &address).await?;
     let (origin, listings) = (app.public_origin()?, read::<Vec<Listing>>(&json)?);
-    kept(app, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
+    revalidated(app, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
 }
 
 pub async fn purchase(app: &App, id: TxHash) -> Result<Response, ApiError> {
@@ -282,24 +282,25 @@ pub async fn purchase(app: &App, id: TxHash) -> Result<Response, ApiError> {
         now,
         explorer: &settings.explorer_url,
     };
-    Ok(fresh(app, ::pages::purchase::page(&shown)))
+    Ok(uncached(app, ::pages::purchase::page(&shown)))
 }
 
 /// Shows the account of the request's session, or the sign-in page.
 pub async fn account(app: &App, session: Option<Session>) -> Result<Response, ApiError> {
-    let Some(session) = session else { return Ok(fresh(app, ::pages::account::sign_in())) };
+    let Some(session) = session else { return Ok(uncached(app, ::pages::account::sign_in())) };
     let token = session.token.clone();
     let (me, balance, _permit) = me::read(app, session, false).await?;
     let agents = grant::list(&app.database(), &token, app.now_ms).await?;
     // The page is shown without a balance too, so that owners can always remove agents.
     let balance = balance.ok();
-    let bought: Vec<&str> = me.purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
+    let bought: Vec<&str> =
+        me.purchases.iter().take(MAX_PURCHASES_AND_LISTINGS).map(|purchase| purchase.listing_id.as_str()).collect();
     let more = (
         catalogue::titles(&bought),
         purchase::sales(&me.owner),
         take_off::taken_off(&me.owner),
         purchase_request::waiting(&me.owner, app.now_ms),
-        event::newest(&me.owner, None, NOTICES),
+        event::newest(&me.owner, None, MAX_EVENTS),
         feed::since(&me.owner),
         webhook::read(&me.owner),
     );
@@ -317,33 +318,33 @@ pub async fn account(app: &App, session: Option<Session>) -> Result<Response, Ap
         agents: agents.ok_or_else(not_signed_in)?,
         explorer: app.settings()?.explorer_url.clone(),
     };
-    Ok(fresh(app, ::pages::account::page(&account, app.now_ms)))
+    Ok(uncached(app, ::pages::account::page(&account, app.now_ms)))
 }
 
 /// Shows an agent's purchase request to the session's owner, or the sign-in page.
 pub async fn request_of_agent(app: &App, session: Option<Session>, id: String) -> Result<Response, ApiError> {
-    let Some(session) = session else { return Ok(fresh(app, ::pages::account::sign_in())) };
+    let Some(session) = session else { return Ok(uncached(app, ::pages::account::sign_in())) };
     let asked = match RequestId::parse(&id) {
         Some(id) => purchase_request::read(&app.database(), &session.token, id, app.now_ms).await?,
         None => None,
     };
-    Ok(fresh(app, ::pages::account::request(asked.as_ref())))
+    Ok(uncached(app, ::pages::account::request(asked.as_ref())))
 }
 
 async fn protection(app: &App) -> Result<Response, ApiError> {
-    kept(app, guide::protection(&app.public_origin()?))
+    revalidated(app, guide::protection(&app.public_origin()?))
 }
 
 async fn help(app: &App) -> Result<Response, ApiError> {
-    kept(app, guide::help(&app.public_origin()?, app.settings()?.contact.as_ref()))
+    revalidated(app, guide::help(&app.public_origin()?, app.settings()?.contact.as_ref()))
 }
 
 async fn about(app: &App) -> Result<Response, ApiError> {
-    kept(app, guide::about(&app.public_origin()?, app.settings()?.contact.as_ref()))
+    revalidated(app, guide::about(&app.public_origin()?, app.settings()?.contact.as_ref()))
 }
 
 async fn connect(app: &App) -> Result<Response, ApiError> {
-    kept(app, guide::connect(&app.public_origin()?))
+    revalidated(app, guide::connect(&app.public_origin()?))
 }
 
 /// Renders Markdown as HTML for reading. A browser that opens the answer as a page may neither run nor load anything.
@@ -359,7 +360,7 @@ async fn listed(app: &App, id: &ListingId) -> Result<Listing, ApiError> {
 }
 
 fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {
-    Ok(serde_json::from_str(json).map_err(Fault::in_making("what is shown"))?)
+    Ok(serde_json::from_str(json).map_err(Fault::inconsistent("what is shown"))?)
 }
 
 /// Replaces a response's body by a page. On a local ledger, the page includes the test wallet.
@@ -374,14 +375,14 @@ pub fn instead(app: &App, answer: Response, html: String) -> Response {
 }
 
 /// Sends a page that caches must revalidate.
-fn kept(app: &App, html: String) -> Result<Response, ApiError> {
+fn revalidated(app: &App, html: String) -> Result<Response, ApiError> {
     let etag = format!("W/\"{}\"", ContentHash::of(html.as_bytes()));
     let made = || respond::tagged(instead(app, Response::empty(200), html), &etag);
     Ok(respond::not_modified(&app.request, &etag)?.unwrap_or_else(made))
 }
 
 /// Sends a page that must not be cached.
-fn fresh(app: &App, html: String) -> Response {
+fn uncached(app: &App, html: String) -> Response {
     instead(app, Response::empty(200), html).with_header("cache-control", "no-store")
 }
 

@@ -8,7 +8,7 @@ use edge::{
 };
 use market::{
     account::Account,
-    actions::{ActionError, Actions, Owner, acted_on},
+    actions::{ActionError, Actions, Owner, output_with_pending_step},
     payment::{self, PaymentRecord},
     proof::Proof,
     purchase,
@@ -23,7 +23,7 @@ use crate::{
     app::App,
     body::Json,
     error::ApiError,
-    limits::{Counted, Weight},
+    limits::{AnswerMemory, Counted},
     receipts, respond,
     route::PROOF,
     route::{Argument, Asked, Limit, Route, route},
@@ -101,7 +101,7 @@ pub const ROUTES: &[Route] = &[
 
 /// Lists a seller's sales. If the query names buyers, lists only their purchases.
 async fn list(app: &App) -> Result<Response, ApiError> {
-    let _permit = Weight::LONG.hold(&app.request).await?;
+    let _permit = AnswerMemory::LONG.hold(&app.request).await?;
     respond::json(&found(app).await?.1)
 }
 
@@ -132,8 +132,8 @@ pub async fn found(app: &App) -> Result<(Address, Vec<Purchase>), ApiError> {
 /// Returns a purchase with its events on the chain.
 async fn show(app: &App, id: TxHash) -> Result<Response, ApiError> {
     let database = app.database();
-    let (acted_on, stored) = database.batch((acted_on(&id), purchase::read(&id))).await?;
-    let purchase = match acted_on {
+    let (output, stored) = database.batch((output_with_pending_step(&id), purchase::read(&id))).await?;
+    let purchase = match output {
         None => stored.map(Purchase::from),
         Some(from) => {
             note_failure(app, acting(app, async |actions| actions.follow(&from).await.map_err(ApiError::from)).await);

@@ -136,5 +136,5 @@ impl Paywall<'_> {
 }
 
 fn encoded(what: &str, value: &impl Serialize) -> Result<String, ApiError> {
-    Ok(encode_header(value).map_err(Fault::in_making(what))?)
+    Ok(encode_header(value).map_err(Fault::inconsistent(what))?)
 }

@@ -1,7 +1,7 @@
 //! Settles disputes: from a request, which may come from anyone, to exactly one payout.
 //!
 //! ```text
-//! request ──> the output on the chain ──walk back──> its lock         (walk.rs)
+//! request ──> the output on the chain ──trace back──> its lock        (trace.rs)
 //!               │ evidence, stored if it matches the seller's result   (weigh.rs)
 //!               v
 //!   no verdict <── verdict ──made permanent──> award ──> signed, until the window opens
@@ -20,7 +20,7 @@ mod payout;
 mod request;
 mod resolution;
 mod statements;
-mod walk;
+mod trace;
 mod weigh;
 
 use cardano::{
@@ -84,21 +84,21 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     pub async fn resolve(&self, request: &ResolveRequest) -> Result<ResolveResult, ResolveError> {
         let own = request.escrow;
         let outputs = self.chain.outputs_of(&own.tx).await?.ok_or(ResolveError::Unknown)?;
-        let made = outputs.into_iter().find(|output| output.utxo.reference == own && !output.collateral);
+        let made = outputs.into_iter().find(|output| output.utxo.reference == own && !output.not_on_ledger);
         let made = made.ok_or(ResolveError::Unknown)?;
         // The signature must cover what the output really holds, so it is read from the transaction's bytes rather than
         // from the provider's summary.
-        let output = self.utxos_of(&own.tx).await?.made.into_iter().find(|output| output.reference == own);
+        let output = self.utxos_of(&own.tx).await?.created.into_iter().find(|output| output.reference == own);
         let escrow = Escrow::read(output.ok_or(ResolveError::Unknown)?, self.deployment)?;
-        let reads = (statements::walk(&own), statements::award(&own), live_for(&purpose(&own)));
-        let (walk, award, entry) = self.database.batch(reads).await?;
+        let reads = (statements::trace(&own), statements::award(&own), live_for(&purpose(&own)));
+        let (trace, award, entry) = self.database.batch(reads).await?;
         let tip = self.chain.tip().await?;
         let disputed = DisputedEscrow { escrow, spent_by: made.spent_by, tip, now: self.now.max(tip.time_ms) };
 
         if let Some(AwardRow { award }) = award {
-            return self.carry_out(&disputed, award, entry).await;
+            return self.pay_or_announce(&disputed, award, entry).await;
         }
-        let lock = self.lock_of(&own, walk).await?;
+        let lock = self.lock_of(&own, trace).await?;
         let verdict = self.weigh(&disputed, lock, request).await?;
         let why = nothing_to_decide(&disputed);
         let Some(winner) = verdict.winner.filter(|_| why.is_none()) else {
@@ -106,12 +106,12 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         };
         let (_, split) = divide(&disputed.escrow, winner).ok_or(ResolveError::Unpayable)?;
         let award = self.persist_award_once(&own, &Award::new(&verdict, winner, split)).await?;
-        self.carry_out(&disputed, award, None).await
+        self.pay_or_announce(&disputed, award, None).await
     }
 
     /// Stores `award`, unless an award is already stored for the escrow. Returns the stored award.
     async fn persist_award_once(&self, own: &TxRef, award: &Award) -> Result<Award, ResolveError> {
-        let batch = (statements::fix_award(own, award, self.now)?, statements::award(own));
+        let batch = (statements::store_award(own, award, self.now)?, statements::award(own));
         let ((), fixed) = self.database.batch(batch).await?;
         Ok(fixed.ok_or_else(|| DatabaseError("an award was not kept".into()))?.award)
     }

@@ -35,16 +35,16 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     }
 
     /// Pays the award, or returns the time from which arbiters may settle the dispute.
-    pub(crate) async fn carry_out(
+    pub(crate) async fn pay_or_announce(
         &self,
         disputed: &DisputedEscrow,
         award: Award,
-        standing: Option<Entry>,
+        recorded: Option<Entry>,
     ) -> Result<ResolveResult, ResolveError> {
         if let Some(by) = disputed.spent_by {
             return self.spent(disputed, award, by).await;
         }
-        if let Some(entry) = standing
+        if let Some(entry) = recorded
             && let Some(tx) = self.drive(disputed, entry, self.now).await?
         {
             return Ok(award.paid(tx));
@@ -66,7 +66,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             }
             return Ok(award.paid(by));
         }
-        let outputs = self.utxos_of(&by).await?.made;
+        let outputs = self.utxos_of(&by).await?.created;
         Ok(match disputed.escrow.spent_into(&outputs) {
             Spent::Ended(_) => award.paid(by),
             Spent::Continues(_) => award.superseded(by),
@@ -89,10 +89,10 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             now = now.saturating_add(wait);
             entry = self.database.fetch(by_id(&entry.tx)).await?.ok_or(ResolveError::Busy)?;
         }
-        if self.outbox().refresh(&mut entry, Some(&disputed.tip), Trust::Unproven, now).await? == Decision::Unconfirm {
+        if self.outbox().refresh(&mut entry, Some(&disputed.tip), Trust::Unproven, now).await? == Decision::Reopen {
             self.outbox().refresh(&mut entry, Some(&disputed.tip), Trust::Unproven, now).await?;
         }
-        taken(&entry)
+        accepted_tx(&entry)
     }
 
     /// Pays an award and returns the id of the transaction. If another request has recorded a payout of this award,
@@ -127,9 +127,9 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         match attempt.sent {
             None => {}
             Some(Sent::NotRecorded) => return Ok(Next::Retry),
-            Some(Sent::Submitted(entry)) => return taken(&entry)?.map(Next::Done).ok_or(ResolveError::Busy),
+            Some(Sent::Submitted(entry)) => return accepted_tx(&entry)?.map(Next::Done).ok_or(ResolveError::Busy),
             Some(Sent::Rejected(entry, reason)) => {
-                return taken(&entry)?.map(Next::Done).ok_or(ResolveError::Refused(reason));
+                return accepted_tx(&entry)?.map(Next::Done).ok_or(ResolveError::Refused(reason));
             }
         }
         let purpose = purpose(&disputed.escrow.utxo.reference);
@@ -175,7 +175,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
 
 /// Returns the transaction id of a payout that a node has accepted, or `None` if the payout was rejected or has
 /// expired.
-fn taken(entry: &Entry) -> Result<Option<TxHash>, ResolveError> {
+fn accepted_tx(entry: &Entry) -> Result<Option<TxHash>, ResolveError> {
     match entry.state {
         EntryState::Submitted | EntryState::Included => Ok(Some(entry.tx)),
         EntryState::Claimed => Err(ResolveError::Unanswered),

@@ -8,7 +8,7 @@ use x402_cardano::escrow::listing_input_hash;
 
 use crate::{
     Arbiter, DisputedEscrow, ResolveError, ResolveRequest,
-    statements::{keep_evidence, kept_evidence},
+    statements::{store_evidence, stored_evidence},
 };
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
@@ -32,10 +32,10 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         });
         if checks.output_is_what_seller_posted {
             let output = ContentHash::of(request.output.as_bytes());
-            self.database.execute(keep_evidence(&lock, &datum.result_hash, &output, self.now)).await?;
+            self.database.execute(store_evidence(&lock, &datum.result_hash, &output, self.now)).await?;
             return Ok(decide(checks, &datum.deadlines, disputed.now));
         }
-        let kept = self.database.fetch(kept_evidence(&lock, &datum.result_hash)).await?;
+        let kept = self.database.fetch(stored_evidence(&lock, &datum.result_hash)).await?;
         let checks = kept.map_or(checks, |kept| Checks {
             output_is_what_seller_posted: true,
             output_matches_listing: kept == request.listing.content_hash,

@@ -72,24 +72,24 @@ pub struct TracedOutput {
     pub spent_by: Option<TxHash>,
     /// `true` if the provider lists the output although it does not exist on the ledger. This happens to the collateral
     /// return if the transaction's scripts succeeded, and to regular outputs if they failed.
-    pub collateral: bool,
+    pub not_on_ledger: bool,
 }
 
 /// Limit on the total number of tokens in a series of outputs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FewTokens {
+pub(crate) struct TokenLimit {
     most: usize,
     held: usize,
 }
 
-impl FewTokens {
+impl TokenLimit {
     pub const fn new(most: usize) -> Self {
         Self { most, held: 0 }
     }
 
     /// Removes the tokens beyond the limit, but keeps one of them so that the caller can see that the limit was
     /// exceeded.
-    pub fn of(&mut self, mut output: TracedOutput) -> TracedOutput {
+    pub fn truncate(&mut self, mut output: TracedOutput) -> TracedOutput {
         let assets = &mut output.utxo.value.assets;
         let left = self.most.saturating_add(1).saturating_sub(self.held);
         if assets.len() > left {
@@ -152,7 +152,7 @@ pub enum ChainError {
     },
     /// The client that sent the request has reached its rate limit for calls to the provider.
     #[error("too many calls to the chain provider: try again in some seconds")]
-    TooMany,
+    ClientRateLimited,
     /// The provider's response is longer than the limit for this request. Anyone can cause this by writing a lot of
     /// data to the chain.
     #[error("the chain provider's answer is too long to be read within this request")]
@@ -177,7 +177,7 @@ impl ChainError {
 
     /// Returns `true` if the provider currently rejects all our calls, whatever they ask for.
     #[must_use]
-    pub const fn serves_nothing(&self) -> bool {
+    pub const fn rejects_all_calls(&self) -> bool {
         matches!(self, Self::RateLimited | Self::Forbidden(_) | Self::QuotaUsedUp)
     }
 }
@@ -203,13 +203,13 @@ pub trait Chain {
     }
     /// Looks a transaction up in the provider's list of a block's transactions, and returns whether the block includes
     /// it. Callers share a cached list. `None` if the provider gives no complete list.
-    async fn is_listed(&self, _tx: &TxHash, _block: &Tip) -> Result<Option<bool>, ChainError> {
+    async fn block_includes(&self, _tx: &TxHash, _block: &Tip) -> Result<Option<bool>, ChainError> {
         Ok(None)
     }
     /// Returns the newest block that this client has read, if that block includes the transaction. Looks only at the
-    /// list that [`Chain::is_listed`] has cached and makes no call to the provider, so `None` does not mean that no
-    /// block includes the transaction.
-    fn listed_in(&self, _tx: &TxHash) -> Option<Tip> {
+    /// list that [`Chain::block_includes`] has cached and makes no call to the provider, so `None` does not mean that
+    /// no block includes the transaction.
+    fn cached_tip_with(&self, _tx: &TxHash) -> Option<Tip> {
         None
     }
     /// Returns the protocol parameters of the current epoch. They may come from a cache that is at most ten minutes
@@ -228,9 +228,9 @@ pub trait Chain {
     ) -> Result<Option<Vec<TracedOutput>>, ChainError> {
         let outputs = self.outputs_of(tx).await?;
         Ok(outputs.map(|outputs| {
-            let mut few = FewTokens::new(most_tokens);
+            let mut few = TokenLimit::new(most_tokens);
             let named = outputs.into_iter().filter(|output| named.contains(&output.utxo.reference));
-            named.map(|output| few.of(output)).collect()
+            named.map(|output| few.truncate(output)).collect()
         }))
     }
     /// Returns the bytes of an included transaction, checked against its id. `None` if the provider does not know it.

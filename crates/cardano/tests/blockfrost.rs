@@ -103,7 +103,7 @@ fn outputs(body: &[u8]) {
     let output = &whole[0];
     assert_eq!((output.utxo.value.lovelace, output.utxo.value.assets[TOKEN]), (ada(42), 12));
     assert_eq!(output.utxo.inline_datum.as_deref(), Some([0x19, 0xa6, 0xaa].as_slice()));
-    assert!(output.utxo.reference_script.is_some() && !output.collateral);
+    assert!(output.utxo.reference_script.is_some() && !output.not_on_ledger);
     let spender = "66c29b56952f6085afac3b0632d781af78d020b080063bcfd6c54b8e2b8fed41";
     assert!(output.spent_by.is_none_or(|by| by == hash(spender)), "left out of the least");
 }

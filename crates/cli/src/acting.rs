@@ -28,7 +28,7 @@ use crate::{
     service::Ask,
     settling::Payment,
     tell::{self, counted, plain, time_of},
-    verify::{DraftedTx, NotAsAsked, Own, action::action},
+    verify::{DraftedTx, NotAsAsked, SigningWallet, action::action},
 };
 
 /// Maximum time to wait until a block includes a transaction, in seconds. A drafted transaction is valid for three
@@ -312,7 +312,7 @@ fn attempt(shop: &Shop, id: &TxHash, (what, escrow): (Action, &Escrow), keys: &K
         "action": what.name(), "utxos": described(&utxos)?, "changeAddress": keys.address(), "addresses": addresses,
     });
     let draft: DraftedTx = shop.service.post(&format!("/purchases/{id}/action-draft"), Ask::json(&body))?;
-    let own = Own { keys, utxos: &utxos, now: shop.chain.clock()? };
+    let own = SigningWallet { keys, utxos: &utxos, now: shop.chain.clock()? };
     let tx = action(&draft, (what, escrow), &own)?;
     tell::under_way(format!(
         "transaction {} is signed, and may still get into a block: `surety status {id}` says what happened",

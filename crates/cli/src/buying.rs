@@ -36,8 +36,8 @@ use crate::{
     settling::Payment,
     tell::{counted, plain},
     verify::{
-        DraftedTx, Own,
-        payment::{Asked, SignedDraft, payment},
+        DraftedTx, SigningWallet,
+        payment::{RequestedPurchase, SignedDraft, payment},
     },
     wallet::ada,
 };
@@ -100,13 +100,13 @@ pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
         shop.tell.progress(&format!("bought before, in {}: nothing is paid", owned.purchase));
         return hand_over_again(shop, (id.as_str(), &listing.content_hash), &owned, out.as_ref());
     }
-    let payment = make_out(shop, &keys, (listing, mode), &blueprint(arguments.contract.as_ref())?)?;
+    let payment = draft_and_sign(shop, &keys, (listing, mode), &blueprint(arguments.contract.as_ref())?)?;
     payment.keep(shop)?;
     payment.settle(shop, &keys, out.as_ref())
 }
 
 /// Drafts a payment, verifies the draft, and signs it. The signed payment is not sent yet.
-fn make_out(
+fn draft_and_sign(
     shop: &Shop,
     keys: &Keys,
     (listing, mode): (Listing, DeliveryMode),
@@ -134,8 +134,9 @@ fn make_out(
     });
     let draft: DraftedTx = shop.service.post(&format!("/listings/{}/payment-draft", listing.id), Ask::json(&body))?;
     let (parameters, now) = (shop.chain.provider.protocol_parameters()?, shop.chain.clock()?);
-    let asked = Asked { listing: &listing, mode, blueprint, parameters: &parameters, request: (request, salt) };
-    let made = payment(&draft, &asked, &Own { keys, utxos: &utxos, now })?;
+    let requested =
+        RequestedPurchase { listing: &listing, mode, blueprint, parameters: &parameters, request: (request, salt) };
+    let made = payment(&draft, &requested, &SigningWallet { keys, utxos: &utxos, now })?;
     tell(shop, &made, &listing, (&address, now));
     let until = made.tx.ttl.and_then(|slot| api_types::SLOTS.slot_begins_at(slot));
     Ok(Payment {

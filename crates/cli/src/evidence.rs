@@ -36,8 +36,8 @@ use crate::{
     settling::Payment,
     tell::{counted, time_of},
     verify::evidence::{
-        Checked, Evidence, Flaw, Proofs, Prover, PurchaseFacts, ServiceKey, Shown, Step, VERSION, check, ensure, flaw,
-        follows, shown,
+        Checked, Derived, Evidence, Flaw, Proofs, Prover, PurchaseFacts, ServiceKey, Step, VERSION, check, derive,
+        ensure, flaw, transactions_of,
     },
 };
 
@@ -116,7 +116,7 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
         let offered = payment.map_or_else(|| offered(shop, &said.listing.id), |payment| Ok(payment.accepted))?;
         evidence.quote = Some(quote(offered, &evidence)?);
     }
-    let Shown { steps, decision, .. } = shown(&evidence, &blueprint)?;
+    let Derived { steps, decision, .. } = derive(&evidence, &blueprint)?;
     for (step, (status, datum)) in evidence.steps.iter_mut().zip(steps) {
         evidence.purchase.status.clone_from(&status);
         (step.status, step.datum) = (status, datum.map(hex::encode));
@@ -170,7 +170,7 @@ fn evidence(shop: &Shop, jws: String, said: &PurchaseStatement) -> Result<Eviden
         },
         quote: None,
         salt_digest: None,
-        steps: follows(purchase).into_iter().map(step).collect::<Result<_, Failure>>()?,
+        steps: transactions_of(purchase).into_iter().map(step).collect::<Result<_, Failure>>()?,
         decision: None,
         statement: Some(jws),
         receipt: None,
@@ -199,7 +199,7 @@ fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentReq
     let extra = offered.extra.escrow().ok_or_else(|| refused("it has no escrow".into()))?;
     // Finds the escrow output for this listing in the first transaction.
     let cbor = evidence.steps.first().and_then(|step| hex::decode(&step.cbor).ok());
-    let made = cbor.and_then(|cbor| TransactionUtxos::read(&cbor).ok()).map(|utxos| utxos.made).unwrap_or_default();
+    let made = cbor.and_then(|cbor| TransactionUtxos::read(&cbor).ok()).map(|utxos| utxos.created).unwrap_or_default();
     let escrows = made.into_iter().filter(|output| output.address == offered.pay_to).map(Escrow::of);
     let mut datums = escrows.flatten().map(|escrow| escrow.datum).filter(|datum| datum.state == State::FundsLocked);
     let datum = datums.find(|datum| datum.input_hash == extra.terms.input_hash.as_bytes());
@@ -256,12 +256,12 @@ pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
     let keys = keys(shop, arguments, &evidence.service)?;
     let blueprint = blueprint(arguments.contract.as_ref())?;
     let known = keys.as_ref().map_or(&[][..], |keys| keys);
-    let Checked { shown, mut proofs, as_of } = check(&evidence, &blueprint, known)?;
+    let Checked { derived, mut proofs, as_of } = check(&evidence, &blueprint, known)?;
     if let Some(url) = &arguments.ledger {
-        is_on_chain(&evidence, &shown, &ChainClient::at(Some(url), false)?)?;
+        is_on_chain(&evidence, &derived, &ChainClient::at(Some(url), false)?)?;
         proofs.are_on_chain();
     }
-    let checks = content_checks(&evidence, &shown, &proofs, content.as_deref());
+    let checks = content_checks(&evidence, &derived, &proofs, content.as_deref());
     let claims = proofs.claims();
     let told = json!({
         "purchase": evidence.purchase.id, "service": evidence.service, "status": evidence.purchase.status,
@@ -312,20 +312,20 @@ fn keys(shop: &Shop, arguments: &VerifyArguments, service: &str) -> Result<Resul
 
 /// Compares the delivered content with the listing and with the result that the seller posted on the chain. `content`
 /// is `None` if the user gave none.
-fn content_checks(evidence: &Evidence, shown: &Shown, proofs: &Proofs, content: Option<&[u8]>) -> ContentChecks {
+fn content_checks(evidence: &Evidence, derived: &Derived, proofs: &Proofs, content: Option<&[u8]>) -> ContentChecks {
     let listed = content.map(|content| ContentHash::of(content) == evidence.listing.content_hash);
     // A match with a hash that no party proves is not evidence.
     let listed = listed.filter(|equal| !equal || proofs.has("listing.contentHash"));
-    let posted = content.filter(|_| !shown.result.is_empty()).map(|content| {
+    let posted = content.filter(|_| !derived.result.is_empty()).map(|content| {
         let hash = std::str::from_utf8(content).map(|text| result_hash(&evidence.purchase.id, text));
-        hash.is_ok_and(|hash| shown.result == hash.as_bytes())
+        hash.is_ok_and(|hash| derived.result == hash.as_bytes())
     });
     ContentChecks { output_matches_listing: listed, output_is_what_seller_posted: posted }
 }
 
 /// Checks that the chain includes each transaction of the file with the same bytes and at the same time, and that no
 /// transaction of the escrow is missing in the file.
-fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Result<(), Failure> {
+fn is_on_chain(evidence: &Evidence, derived: &Derived, chain: &ChainClient) -> Result<(), Failure> {
     chain.must_be_preprod()?;
     for (index, step) in evidence.steps.iter().enumerate() {
         let part = |field| format!("steps[{index}].{field}");
@@ -335,7 +335,7 @@ fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Resul
         ensure(block.valid, part("cbor"), "its scripts failed")?;
         ensure(block.time_ms == step.at, part("at"), "its block has another time")?;
     }
-    match shown.open.map(|open| chain.spender_of(&open)).transpose()?.flatten() {
+    match derived.open.map(|open| chain.spender_of(&open)).transpose()?.flatten() {
         Some(tx) => Err(flaw("steps", format!("the escrow went on in {tx}")).into()),
         None => Ok(()),
     }

@@ -108,7 +108,7 @@ pub enum NotAsAsked {
     /// The collateral (first value) exceeds the maximum (second value). The first value is the lovelace that a lock
     /// adds to the price, or the lovelace that the wallet would lose if the transaction's script failed.
     #[error("the draft locks {} beside the price, and at most {} can be needed", .0.display_tada(), .1.display_tada())]
-    TooMuchLocked(Lovelace, Lovelace),
+    TooMuchCollateral(Lovelace, Lovelace),
     #[error("a refund would go to {0}, or in an output that this wallet would not sign for")]
     RefundElsewhere(String),
     #[error("the escrow's datum: {0}")]
@@ -130,7 +130,7 @@ pub struct DraftedTx {
 
 /// The signing wallet: its keys, and its outputs as read from the chain.
 #[derive(Clone, Copy)]
-pub struct Own<'a> {
+pub struct SigningWallet<'a> {
     pub keys: &'a Keys,
     pub utxos: &'a [Utxo],
     /// Time in POSIX ms that validity intervals are compared with.
@@ -138,7 +138,7 @@ pub struct Own<'a> {
 }
 
 /// Limits that a draft must keep, depending on the kind of transaction.
-pub(crate) struct Bounds<'a> {
+pub(crate) struct DraftLimits<'a> {
     /// Transaction parts that are allowed in addition to the parts of a plain payment.
     pub parts: &'a [TxPart],
     /// Escrow output that the transaction must spend, although the wallet does not own it; `None` for a payment.
@@ -168,14 +168,18 @@ fn ensure(holds: bool, otherwise: NotAsAsked) -> Result<(), NotAsAsked> {
 ///
 /// # Errors
 /// Returns the first difference between the draft and the command.
-pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -> Result<Vec<&'t Output>, NotAsAsked> {
+pub(crate) fn common<'t>(
+    tx: &'t SignedTx,
+    own: &SigningWallet<'_>,
+    limits: &DraftLimits<'_>,
+) -> Result<Vec<&'t Output>, NotAsAsked> {
     ensure(tx.network_id.is_none_or(|id| id == 0), NotAsAsked::Network)?;
-    if let Some(part) = tx.parts.keys().find(|part| !bounds.parts.contains(part)) {
+    if let Some(part) = tx.parts.keys().find(|part| !limits.parts.contains(part)) {
         return Err(NotAsAsked::Extra(format!("{part:?}")));
     }
     ensure(tx.vkey_witnesses.is_empty(), NotAsAsked::Extra("signatures".into()))?;
     ensure(tx.is_valid, NotAsAsked::Extra("a mark that it fails".into()))?;
-    match bounds.commitment {
+    match limits.commitment {
         Some(commitment) => ensure(commitment.is_all_metadata_of(tx), NotAsAsked::Commitment)?,
         None => {
             let has_none = tx.auxiliary_data.is_none() && tx.auxiliary_data_hash.is_none();
@@ -183,11 +187,11 @@ pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -
         }
     }
     ensure(tx.required_signers.iter().all(|signer| own.keys.of(signer).is_some()), NotAsAsked::Signer)?;
-    ensure(tx.fee <= bounds.most_fee, NotAsAsked::Fee(tx.fee, bounds.most_fee))?;
+    ensure(tx.fee <= limits.most_fee, NotAsAsked::Fee(tx.fee, limits.most_fee))?;
     let end = tx.ttl.and_then(|slot| api_types::SLOTS.slot_begins_at(slot));
     let latest = own.now.saturating_add(MAX_VALIDITY_MS);
     ensure(end.is_some_and(|end| end <= latest), NotAsAsked::Validity)?;
-    conserved(tx, own, bounds)?;
+    conserved(tx, own, limits)?;
     let homes: Vec<Vec<u8>> = own.keys.addresses().iter().map(Address::to_bytes).collect();
     let (ours, theirs): (Vec<_>, Vec<_>) = tx.outputs.iter().partition(|output| homes.contains(&output.address));
     for output in ours {
@@ -202,10 +206,10 @@ fn must_be_plain(output: &Output) -> Result<(), NotAsAsked> {
 }
 
 /// Checks that inputs equal outputs plus fee in every asset. Lovelace counts as an asset with an empty name.
-fn conserved<'a>(tx: &'a SignedTx, own: &'a Own<'_>, bounds: &'a Bounds<'_>) -> Result<(), NotAsAsked> {
-    let known = own.utxos.iter().chain(bounds.escrow);
+fn conserved<'a>(tx: &'a SignedTx, own: &'a SigningWallet<'_>, limits: &'a DraftLimits<'_>) -> Result<(), NotAsAsked> {
+    let known = own.utxos.iter().chain(limits.escrow);
     let known: BTreeMap<TxRef, &Value> = known.map(|utxo| (utxo.reference, &utxo.value)).collect();
-    if let Some(Utxo { reference, .. }) = bounds.escrow {
+    if let Some(Utxo { reference, .. }) = limits.escrow {
         ensure(tx.inputs.contains(reference), NotAsAsked::NotSpent(*reference))?;
     }
     let mut left = BTreeMap::from([("", i128::from(tx.fee.get()).saturating_neg())]);
@@ -246,7 +250,7 @@ pub(crate) fn elsewhere(output: &Output) -> NotAsAsked {
 ///
 /// # Errors
 /// Returns an error if the draft has no place for signatures, or requires a key that the wallet does not have.
-pub fn sign(draft: &SignedTx, own: &Own<'_>) -> Result<SignedTx, NotAsAsked> {
+pub fn sign(draft: &SignedTx, own: &SigningWallet<'_>) -> Result<SignedTx, NotAsAsked> {
     let unreadable = || NotAsAsked::Unreadable("no place for the signature".into());
     let pledges = draft.parts.contains_key(&TxPart::CollateralInputs);
     let pledged = if pledges { TransactionUtxos::read(&failed(draft))?.spent } else { vec![] };

@@ -192,7 +192,7 @@ impl From<market::PortError> for Fault {
 impl Fault {
     /// Returns a function that wraps an error in [`Fault::Inconsistent`]. `what` names the value that could not be
     /// constructed.
-    pub fn in_making<E: fmt::Display>(what: &str) -> impl FnOnce(E) -> Self {
+    pub fn inconsistent<E: fmt::Display>(what: &str) -> impl FnOnce(E) -> Self {
         move |error| Self::Inconsistent(format!("{what}: {error}"))
     }
 
@@ -206,7 +206,7 @@ impl Fault {
                 let text = "this request needs too many look-ups on the chain: use fewer inputs";
                 ErrorAnswer::bad_request(Error::new(ErrorCode::TooManyLookups, text))
             }
-            Self::Chain(ChainError::TooMany) => {
+            Self::Chain(ChainError::ClientRateLimited) => {
                 let text =
                     format_args!("too many questions to the chain's provider: try again in {PROVIDER_SECONDS} seconds");
                 ErrorAnswer::too_many(PROVIDER_SECONDS, Error::new(ErrorCode::RateLimited, text))

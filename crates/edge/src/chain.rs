@@ -94,11 +94,11 @@ pub struct Blockfrost {
     newest: Cell<Option<Tip>>,
     until_ms: u64,
     /// Remaining time in ms for reading answers whose length the author of a transaction determines.
-    length_ms: Cell<u64>,
+    long_answer_ms_left: Cell<u64>,
     lead: ClockLead,
     admit: Option<Box<dyn Fn() -> Admission>>,
     /// `true` once a transaction was submitted through this client.
-    paid: Cell<bool>,
+    has_submitted: Cell<bool>,
 }
 
 thread_local! {
@@ -111,10 +111,10 @@ impl Blockfrost {
     #[must_use]
     pub fn new(base: &str, project_id: Option<String>, usage: Usage) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        let (admit, paid) = (None, Cell::new(false));
+        let (admit, has_submitted) = (None, Cell::new(false));
         let (newest, until_ms, lead) = (Cell::new(None), u64::MAX, ClockLead::Bounded);
-        let length_ms = Cell::new(u64::MAX);
-        Self { base, project_id, usage, newest, until_ms, length_ms, lead, admit, paid }
+        let long_answer_ms_left = Cell::new(u64::MAX);
+        Self { base, project_id, usage, newest, until_ms, long_answer_ms_left, lead, admit, has_submitted }
     }
 
     /// Sets a function that decides whether the client may cause more provider calls. The function is awaited before
@@ -127,7 +127,7 @@ impl Blockfrost {
 
     async fn admitted(&self) -> Result<(), ChainError> {
         match &self.admit {
-            Some(admit) if !self.paid.get() => admit().await,
+            Some(admit) if !self.has_submitted.get() => admit().await,
             _ => Ok(()),
         }
     }
@@ -198,14 +198,14 @@ impl Blockfrost {
     /// deadline may be spent on reading answers whose length the author of a transaction determines.
     #[must_use]
     pub fn until(self, until_ms: u64) -> Self {
-        let length_ms = Cell::new(until_ms.saturating_sub(crate::now_ms()).div_euclid(2));
-        Self { until_ms, length_ms, ..self }
+        let long_answer_ms_left = Cell::new(until_ms.saturating_sub(crate::now_ms()).div_euclid(2));
+        Self { until_ms, long_answer_ms_left, ..self }
     }
 
     /// Sets the maximum time in ms for reading answers whose length the author of a transaction determines.
     #[must_use]
     pub fn with_long_answer_time(self, length_ms: u64) -> Self {
-        Self { length_ms: Cell::new(length_ms), ..self }
+        Self { long_answer_ms_left: Cell::new(length_ms), ..self }
     }
 
     /// Returns the timeout of a call: `time`, or the time until the deadline if that is shorter.
@@ -306,7 +306,7 @@ impl Blockfrost {
         self.admitted().await?;
         let mut time = self.within(STREAM_TIME);
         if length == LengthSetBy::Author {
-            time = time.min(Duration::from_millis(self.length_ms.get()).max(SHORT_TIME));
+            time = time.min(Duration::from_millis(self.long_answer_ms_left.get()).max(SHORT_TIME));
         }
         let request = self.budgeted(Method::Get, path, None)?;
         let (mut read, mut admitted, began_ms) = (0_usize, Ok(()), crate::now_ms());
@@ -319,14 +319,16 @@ impl Blockfrost {
         let head = head.await;
         if length == LengthSetBy::Author {
             let took_ms = crate::now_ms().saturating_sub(began_ms);
-            self.length_ms.set(self.length_ms.get().saturating_sub(took_ms));
+            self.long_answer_ms_left.set(self.long_answer_ms_left.get().saturating_sub(took_ms));
         }
         admitted?;
         if let Ok(head) = &head {
             self.cached(|cache| cache.answered(head.status, crate::now_ms()));
         }
         head.map_err(|error| match error {
-            CallError::TimedOut if length == LengthSetBy::Author && self.length_ms.get() == 0 => ChainError::TooLong,
+            CallError::TimedOut if length == LengthSetBy::Author && self.long_answer_ms_left.get() == 0 => {
+                ChainError::TooLong
+            }
             error => unanswered(error),
         })
     }
@@ -378,14 +380,14 @@ impl Chain for Blockfrost {
         self.tip_within(if self.lead == ClockLead::Bounded { RECENT_MS } else { LOCAL_RECENT_MS }).await
     }
 
-    async fn is_listed(&self, tx: &TxHash, block: &Tip) -> Result<Option<bool>, ChainError> {
+    async fn block_includes(&self, tx: &TxHash, block: &Tip) -> Result<Option<bool>, ChainError> {
         let is_current = |listed: &BlockTransactions, _| listed.block == block.hash;
         let ask = async || self.transactions_in(block.hash).await;
         let listed = self.shared(|cache| &mut cache.transactions, is_current, ask).await?;
         Ok(listed.ids.map(|ids| ids.contains(tx)))
     }
 
-    fn listed_in(&self, tx: &TxHash) -> Option<Tip> {
+    fn cached_tip_with(&self, tx: &TxHash) -> Option<Tip> {
         let tip = self.newest.get()?;
         let lists = |listed: &BlockTransactions| {
             listed.block == tip.hash && listed.ids.as_ref().is_some_and(|ids| ids.contains(tx))
@@ -439,7 +441,7 @@ impl Chain for Blockfrost {
             let read =
                 match self.collect(&path, LengthSetBy::Sender, || UnspentPage::at(address).without_datums()).await {
                     // The client has used up its share. The outputs read so far can be spent.
-                    Err(ChainError::TooMany) if !holdings.utxos().is_empty() => break,
+                    Err(ChainError::ClientRateLimited) if !holdings.utxos().is_empty() => break,
                     read => read?,
                 };
             // An address that was never used is unknown to the provider.
@@ -470,7 +472,7 @@ impl Chain for Blockfrost {
     }
 
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {
-        self.paid.set(true);
+        self.has_submitted.set(true);
         let answer = self.once(Method::Post, SUBMIT, Some(cbor), SUBMIT_TIME).await?;
         match answer.status {
             200 | 202 => Ok(Submission::Accepted),

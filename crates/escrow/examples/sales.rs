@@ -120,7 +120,7 @@ impl<C: Chain + Evaluate> Sales<'_, C> {
             (self.pause)();
         }
         let outputs = self.chain.outputs_of(&built.facts.tx_id).await?.ok_or("no outputs")?;
-        Ok(outputs.into_iter().filter(|output| !output.collateral).map(|output| output.utxo).collect())
+        Ok(outputs.into_iter().filter(|output| !output.not_on_ledger).map(|output| output.utxo).collect())
     }
 }
 

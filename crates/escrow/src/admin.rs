@@ -41,7 +41,7 @@ impl AdminSignature {
 
     /// Returns `true` if this signature alone makes the contract reject the award, whatever the other signatures are.
     /// The script fails if the headers are too long, or if an arbiter's signature is not 64 bytes long.
-    fn spoils(&self, parameters: &Parameters) -> bool {
+    fn invalidates_award(&self, parameters: &Parameters) -> bool {
         self.protected_headers.len() > MAX_PROTECTED_HEADERS
             || (self.signature.len() != SIGNATURE_BYTES && parameters.admin_vkeys.contains(&self.key_hash()))
     }
@@ -68,14 +68,14 @@ impl AdminSignature {
 /// Returns `true` if these signatures have enough votes for the contract to accept the award `intent`.
 ///
 /// A key that occurs several times in `admin_vkeys` has that many votes. A signature that is given twice counts once.
-pub async fn suffice(
+pub async fn have_enough_votes(
     port: &impl VerifyEd25519,
     parameters: &Parameters,
     intent: &DisputeWithdrawal,
     signatures: &[AdminSignature],
 ) -> bool {
     if signatures.len() > parameters.admin_vkeys.len()
-        || signatures.iter().any(|signature| signature.spoils(parameters))
+        || signatures.iter().any(|signature| signature.invalidates_award(parameters))
     {
         return false;
     }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn enough(parameters: &Parameters, signatures: &[AdminSignature]) -> bool {
-        block_on(suffice(&Native, parameters, &intent(), signatures))
+        block_on(have_enough_votes(&Native, parameters, &intent(), signatures))
     }
 
     #[test]

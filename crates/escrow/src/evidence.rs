@@ -111,7 +111,7 @@ impl Checks {
     /// The seller wins only if all three checks pass. If the escrow is for the listing and the text is what the seller
     /// committed to, but it is not the listing's content, the buyer wins at once. Evidence about another listing or
     /// another text proves nothing.
-    const fn shown(self) -> Option<(Winner, Reason)> {
+    const fn conclusive_outcome(self) -> Option<(Winner, Reason)> {
         match self {
             Self { escrow_is_for_listing: true, output_is_what_seller_posted: true, output_matches_listing } => {
                 if output_matches_listing {
@@ -129,7 +129,7 @@ impl Checks {
 #[must_use]
 pub fn decide(checks: Checks, deadlines: &Deadlines, now: Millis) -> Verdict {
     let evidence_deadline = deadlines.external_dispute_unlock.saturating_add(EVIDENCE_GRACE_MS);
-    let (winner, reason) = match checks.shown() {
+    let (winner, reason) = match checks.conclusive_outcome() {
         Some((winner, reason)) => (Some(winner), reason),
         None if now < evidence_deadline => (None, Reason::Inconclusive),
         None => (Some(Winner::Buyer), Reason::NoEvidence),

@@ -158,7 +158,7 @@ pub struct NewWallet {
 
 /// Time in ms for which an answered challenge is stored, so that it cannot be answered again. Longer than the lifetime
 /// of a challenge plus any difference between clocks.
-const CLAIM_MS: u64 = 60 * 60 * 1_000;
+const CHALLENGE_CLAIM_MS: u64 = 60 * 60 * 1_000;
 
 /// Maximum number of unexpired sessions of an account that has made a purchase. Opening another session ends the
 /// oldest.
@@ -182,7 +182,7 @@ pub enum NotSignedIn {
 ///
 /// # Errors
 /// Returns an error if the database query failed.
-pub async fn known_among(
+pub async fn sign_in_address(
     db: &impl Database,
     first: &Address,
     others: &[Address],
@@ -218,7 +218,7 @@ pub async fn sign_in(
          WHERE ?4 OR EXISTS (SELECT 1 FROM accounts WHERE owner = ?5) ON CONFLICT DO NOTHING",
         digest.as_str(),
         hash.as_str(),
-        now_ms.saturating_add(CLAIM_MS),
+        now_ms.saturating_add(CHALLENGE_CLAIM_MS),
         room == StorageHeadroom::Ample,
         owner.as_str(),
     );

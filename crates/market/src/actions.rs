@@ -77,7 +77,7 @@ struct LockedPurchase {
     buyer: Address,
     /// Result (hash) that the seller must post in the escrow as proof of delivery; `None` if it is not known yet. A
     /// seller who has posted this hash wins every dispute.
-    delivered: Option<ContentHash>,
+    expected_result: Option<ContentHash>,
 }
 
 /// Reason why the escrow of a purchase is not available.
@@ -148,7 +148,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     /// # Errors
     /// Returns [`PortError`] if the database or the chain does not answer. The stored state stays as it is.
     pub async fn catch_up(&self, purchase: &TxHash) -> Result<(), PortError> {
-        match self.database.fetch(acted_on(purchase)).await? {
+        match self.database.fetch(output_with_pending_step(purchase)).await? {
             Some(from) => self.follow(&from).await,
             None => Ok(()),
         }
@@ -168,10 +168,10 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     }
 
     async fn locked_purchase(&self, purchase: &TxHash) -> Result<LockedPurchase, NoEscrow> {
-        self.known(purchase).await?.protected()
+        self.stored_purchase(purchase).await?.protected()
     }
 
-    async fn known(&self, purchase: &TxHash) -> Result<LockedPurchase, NoEscrow> {
+    async fn stored_purchase(&self, purchase: &TxHash) -> Result<LockedPurchase, NoEscrow> {
         self.database.fetch(read(purchase)).await?.ok_or(NoEscrow::Unknown)
     }
 
@@ -290,7 +290,7 @@ impl LockedPurchase {
     /// if the correct result is not known.
     fn expected_winner(&self, action: Action, datum: &Datum) -> Option<Party> {
         let starts_dispute = action == Action::SetRefundRequested && datum.has_result();
-        let delivered = self.delivered.filter(|_| starts_dispute)?;
+        let delivered = self.expected_result.filter(|_| starts_dispute)?;
         Some(if datum.result_hash == delivered.as_bytes() { Party::Seller } else { Party::Buyer })
     }
 
@@ -324,7 +324,8 @@ fn read(purchase: &TxHash) -> Read<Option<LockedPurchase>> {
         "SELECT p.mode, p.status, e.utxo, l.content_hash, p.seller_address AS creator, \
            CAST(p.creator_lovelace AS TEXT) AS share, p.buyer_address AS buyer, \
            coalesce((SELECT delivered_hash FROM escrow_watch WHERE purchase_id = e.purchase_id), (SELECT e.result_hash \
-             FROM outbox WHERE tx_id = substr(e.utxo, 1, 64) AND kind = 'result' AND state = 'included')) AS delivered \
+             FROM outbox WHERE tx_id = substr(e.utxo, 1, 64) AND kind = 'result' AND state = 'included')) \
+           AS expected_result \
          FROM purchases p JOIN listings l ON l.id = p.listing_id LEFT JOIN escrows e ON e.purchase_id = p.id \
          WHERE p.id = ?1",
         purchase
@@ -333,7 +334,7 @@ fn read(purchase: &TxHash) -> Read<Option<LockedPurchase>> {
 
 /// Builds the query that reads an escrow's last recorded output. Returns a row only if the outbox has a transaction for
 /// the escrow that has not failed and is not recorded as an escrow step yet.
-pub fn acted_on(purchase: &TxHash) -> Read<Option<TxRef>> {
+pub fn output_with_pending_step(purchase: &TxHash) -> Read<Option<TxRef>> {
     sql::read!(
         "SELECT e.utxo FROM escrows e WHERE e.purchase_id = ?1 AND e.utxo IS NOT NULL AND EXISTS (SELECT 1 \
            FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = ?1 \

@@ -29,9 +29,9 @@ pub use page::{count, page};
 pub use store::{Quota, QuotaExceeded, Source, Stored, store};
 
 /// Maximum number of listings in an unfiltered response or on a creator's page, newest first.
-const MAX_WHOLE: u32 = 1_000;
+const MAX_UNFILTERED: u32 = 1_000;
 /// Maximum size of an unfiltered response or a creator's page in bytes of JSON.
-const MAX_WHOLE_BYTES: u32 = 2_000_000;
+const MAX_UNFILTERED_BYTES: u32 = 2_000_000;
 /// Maximum number of listings on a page of filtered results, which is also the default.
 const MAX_PAGE: u32 = 200;
 /// Maximum size in bytes of JSON of the parts that are added to a listing's stored `card`: sales, the seller's name,

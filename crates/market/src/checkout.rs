@@ -73,7 +73,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     /// that includes its result.
     pub confirmations: u64,
     /// Returns whether the client has disconnected and so cannot receive the response.
-    pub hung_up: &'a dyn Fn() -> bool,
+    pub client_disconnected: &'a dyn Fn() -> bool,
     /// Writes a line to the log.
     pub note: &'a dyn Fn(&str),
 }

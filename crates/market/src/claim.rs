@@ -98,7 +98,7 @@ pub enum Blocked {
     /// The buyer owns the listing.
     Owned { purchase: TxHash },
     /// The buyer has another payment for the listing that no block includes yet.
-    Paying { tx: TxHash },
+    PaymentOpen { tx: TxHash },
     /// The listing was taken off sale.
     OffSale,
     /// An earlier payment of the buyer for the listing was rejected or expired, but a block may include it
@@ -108,7 +108,7 @@ pub enum Blocked {
     TermsTaken,
     /// The payment's amount is not the listing's present price. A service wallet must pay the present price. Other
     /// payers may pay a former price as long as an offer at that price is valid.
-    PriceEnded,
+    PriceNotOffered,
     /// The content is not in the database.
     ContentMissing,
 }
@@ -149,11 +149,11 @@ impl TryFrom<BlockedRow> for Blocked {
             "claimed" => Some(Self::Claimed),
             "identifierTaken" => Some(Self::IdentifierTaken),
             "owned" => row.purchase.map(|purchase| Self::Owned { purchase }),
-            "paying" => row.paying.map(|tx| Self::Paying { tx }),
+            "paying" => row.paying.map(|tx| Self::PaymentOpen { tx }),
             "offSale" => Some(Self::OffSale),
             "unresolved" => Some(Self::Unresolved),
             "termsTaken" => Some(Self::TermsTaken),
-            "priceEnded" => Some(Self::PriceEnded),
+            "priceEnded" => Some(Self::PriceNotOffered),
             "contentMissing" => Some(Self::ContentMissing),
             _ => None,
         };
@@ -317,7 +317,7 @@ impl NewPayment<'_> {
         let of_grant = grant.map(|grant| {
             (self.attribute(grant), purchase_request::use_up(&self.tx, grant, self.listing_id, self.mode))
         });
-        let identify = self.identifier.as_ref().map(|identifier| self.identify(identifier, &self.tx, now));
+        let identify = self.identifier.as_ref().map(|identifier| self.insert_identifier(identifier, &self.tx, now));
         // Each statement writes only if the one before did (`changes()`), so their order matters.
         let batch = (entry, self.insert(now), of_grant, identify, conditions_of(facts));
         let (entry, (), _, _, blocked) = database.batch(batch).await?;
@@ -377,14 +377,19 @@ impl NewPayment<'_> {
         )
     }
 
-    /// Binds the client's payment identifier to `answer`, the transaction of an earlier payment by which the same payer
-    /// bought or is buying the listing.
+    /// Binds the client's payment identifier to `existing`, the transaction of an earlier payment by which the same
+    /// payer bought or is buying the listing.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
-    pub async fn name(&self, database: &impl Database, answer: &TxHash, now: Millis) -> Result<(), DatabaseError> {
+    pub async fn bind_identifier(
+        &self,
+        database: &impl Database,
+        existing: &TxHash,
+        now: Millis,
+    ) -> Result<(), DatabaseError> {
         if let Some(identifier) = &self.identifier {
-            database.execute(self.identify(identifier, answer, now)).await?;
+            database.execute(self.insert_identifier(identifier, existing, now)).await?;
         }
         Ok(())
     }
@@ -394,14 +399,14 @@ impl NewPayment<'_> {
     ///
     /// An identifier gives access to the content, so it is stored only for the header that claimed the payment, and at
     /// most [`MAX_IDENTIFIERS`] are stored per transaction.
-    fn identify(&self, identifier: &Identifier, answer: &TxHash, now: Millis) -> Write {
+    fn insert_identifier(&self, identifier: &Identifier, existing: &TxHash, now: Millis) -> Write {
         sql::write!(
             format!(include_str!("insert_identifier.sql"), most = MAX_IDENTIFIERS),
             self.tx,
             self.listing_id,
             identifier.id.as_str(),
             identifier.payload,
-            answer,
+            existing,
             now,
             self.header,
         )

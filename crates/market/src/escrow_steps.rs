@@ -127,7 +127,7 @@ pub(crate) fn knows(tip: &Tip, block: &Inclusion) -> bool {
 /// Returns the escrow that a transaction created in `output`. If `output` is `None`, returns the escrow in the
 /// transaction's first output to the contract.
 pub(crate) fn escrow_in(cbor: &[u8], output: Option<&TxRef>, deployment: &Deployment) -> Option<Escrow> {
-    let made = TransactionUtxos::read(cbor).ok()?.made.into_iter();
+    let made = TransactionUtxos::read(cbor).ok()?.created.into_iter();
     let mut named = made.filter(|made| output.is_none_or(|output| made.reference == *output));
     named.find_map(|made| Escrow::read(made, deployment).ok())
 }
@@ -211,7 +211,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         }
         for found in &found {
             let spent: Vec<OpenEscrow> = found.utxos.spent.iter().filter_map(|input| open.remove(input)).collect();
-            let (mut payouts, mut statements) = (Payouts::of(&found.utxos.made), vec![]);
+            let (mut payouts, mut statements) = (Payouts::of(&found.utxos.created), vec![]);
             for watched in spent {
                 steps.recorded.steps = steps.recorded.steps.saturating_add(1);
                 let conflicts = watched.spenders.iter().filter(|tx| **tx != found.utxos.id);
@@ -238,7 +238,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         recorded: &mut Recorded,
     ) -> (Write, Option<OpenEscrow>) {
         let old = watched.escrow.utxo.reference;
-        match watched.escrow.spent_into(&found.utxos.made) {
+        match watched.escrow.spent_into(&found.utxos.created) {
             Spent::Continues(next) => {
                 let next = OpenEscrow { escrow: *next, spenders: vec![], ..watched };
                 (self.step(&next, found, &old, (Status::from(next.escrow.datum.state), false)), Some(next))

@@ -71,7 +71,7 @@ impl PaymentRecord {
     /// Returns `true` while no node's answer to the payment's submission is recorded. The payer may still use such a
     /// payment for another listing.
     #[must_use]
-    pub fn is_unanswered(&self) -> bool {
+    pub fn awaits_submission_answer(&self) -> bool {
         self.entry.state == EntryState::Claimed && self.entry.provenance == Provenance::Unknown
     }
 

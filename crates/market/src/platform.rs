@@ -57,7 +57,7 @@ pub(crate) fn split(utxos: &[Utxo], address: Address) -> Option<(Utxo, Vec<NewOu
 }
 
 /// Number of outputs above which actions merge small outputs of the wallet.
-const FEW: usize = 30;
+const MERGE_ABOVE: usize = 30;
 /// Maximum number of small outputs that one action merges.
 const MAX_DUST: usize = 3;
 
@@ -74,9 +74,9 @@ pub(crate) struct PlatformWallet {
     pub shown: HashSet<TxRef>,
     /// Whether change of unconfirmed transactions may be spent. `false` once the node has rejected a transaction,
     /// because the node may not know this change.
-    pub chains: bool,
-    /// The amount `needs` that was passed to [`PlatformWallet::read`], kept for reading the wallet again.
-    needs: Lovelace,
+    pub may_spend_unconfirmed: bool,
+    /// The amount that was passed to [`PlatformWallet::read`], kept for reading the wallet again.
+    amount_to_read: Lovelace,
 }
 
 static NONE: BTreeSet<TxRef> = BTreeSet::new();
@@ -133,7 +133,16 @@ impl PlatformWallet {
         let (unconfirmed, utxos) = spendable
             .into_iter()
             .partition(|utxo| !shown.contains(&utxo.reference) || snapshot.is_unconfirmed(&utxo.reference));
-        Ok(Self { parameters, address, snapshot, utxos, unconfirmed, shown, chains: true, needs })
+        Ok(Self {
+            parameters,
+            address,
+            snapshot,
+            utxos,
+            unconfirmed,
+            shown,
+            may_spend_unconfirmed: true,
+            amount_to_read: needs,
+        })
     }
 
     /// Reads the wallet again after a rejection. The rejection may mean that a request has spent one of its outputs, or
@@ -148,9 +157,9 @@ impl PlatformWallet {
         tip_slot: u64,
         now: Millis,
     ) -> Result<(), OutboxError> {
-        *self = Self::read(database, chain, self.address, tip_slot, now, self.needs).await?;
+        *self = Self::read(database, chain, self.address, tip_slot, now, self.amount_to_read).await?;
         self.drop_unshown();
-        self.chains = false;
+        self.may_spend_unconfirmed = false;
         Ok(())
     }
 
@@ -158,10 +167,10 @@ impl PlatformWallet {
         Wallet { address: self.address, utxos: self.utxos.as_slice(), reserved: &NONE }
     }
 
-    /// Returns the smallest outputs to merge; none if the wallet has at most [`FEW`] outputs. Merging is cheap, and
-    /// shortens later reads of the wallet.
+    /// Returns the smallest outputs to merge; none if the wallet has at most [`MERGE_ABOVE`] outputs. Merging is cheap,
+    /// and shortens later reads of the wallet.
     pub fn dust(&self) -> Vec<Utxo> {
-        let dust = self.utxos.iter().filter(|utxo| self.utxos.len() > FEW && is_dust(utxo));
+        let dust = self.utxos.iter().filter(|utxo| self.utxos.len() > MERGE_ABOVE && is_dust(utxo));
         let mut dust: Vec<&Utxo> = dust.collect();
         dust.sort_by_key(|utxo| (utxo.value.lovelace, utxo.reference));
         dust.into_iter().take(MAX_DUST).cloned().collect()
@@ -191,10 +200,10 @@ impl PlatformWallet {
     }
 }
 
-/// Returns whether the unreserved outputs that can each pay for an action alone hold `needs` in total.
-fn holds(shown: &[Utxo], snapshot: &WalletSnapshot, needs: Lovelace) -> bool {
+/// Returns whether the unreserved outputs that can each pay for an action alone hold `amount` in total.
+fn holds(shown: &[Utxo], snapshot: &WalletSnapshot, amount: Lovelace) -> bool {
     let free = shown.iter().filter(|utxo| pays_alone(utxo) && !snapshot.reserved.contains(&utxo.reference));
-    free.map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
+    free.map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= amount
 }
 
 /// Returns whether an output is small enough to be worth merging. A datum or a script in it does not matter: spending a

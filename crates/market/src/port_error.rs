@@ -20,7 +20,7 @@ pub enum PortError {
 impl PortError {
     /// Returns whether the provider did not answer. A too long answer counts as an answer, because the provider is not
     /// at fault.
-    pub(crate) const fn is_unserved(&self) -> bool {
+    pub(crate) const fn is_provider_down(&self) -> bool {
         matches!(self, Self::Chain(error) if !matches!(error, ChainError::TooLong))
     }
 }

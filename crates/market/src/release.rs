@@ -73,11 +73,11 @@ impl From<ReleaseRow> for ReleaseFacts {
 impl ReleaseFacts {
     /// Returns the latest transaction that the release depends on: the result, or `payment` if there is no result.
     #[must_use]
-    pub fn deciding_tx(&self, payment: &TxHash) -> TxHash {
+    pub fn latest_tx(&self, payment: &TxHash) -> TxHash {
         self.result.map_or(*payment, |result| result.tx)
     }
 
-    /// Records that the provider still shows the block of [`Self::deciding_tx`], with this number of newer blocks.
+    /// Records that the provider still shows the block of [`Self::latest_tx`], with this number of newer blocks.
     pub fn observe(&mut self, newer: u64) {
         // A result spends what the payment made, so the payment's block is the same one, or older.
         self.payment_depth = self.payment_depth.map(|depth| depth.max(newer));

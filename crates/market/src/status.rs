@@ -65,7 +65,7 @@ pub fn note_tick(
 
 /// Part of the stored status from which alarms are derived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Vitals {
+pub struct AlarmSources {
     tick: Option<Tick>,
     pub newest_block: Option<KnownBlock>,
 }
@@ -73,7 +73,7 @@ pub struct Vitals {
 /// Stored part of the operator's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredStatus {
-    pub vitals: Vitals,
+    pub vitals: AlarmSources,
     pub open_escrows: u64,
     /// The earliest deadline of an open escrow.
     pub oldest_deadline: Option<OpenDeadline>,
@@ -110,7 +110,7 @@ pub async fn read(db: &impl Database, now: Millis) -> Result<StoredStatus, Datab
     );
     let ((tick, newest_block), One(open_escrows), oldest_deadline, restore) =
         db.batch((read_vitals(now), open_escrows, oldest_deadline, restore)).await?;
-    Ok(StoredStatus { vitals: Vitals { tick, newest_block }, open_escrows, oldest_deadline, restore })
+    Ok(StoredStatus { vitals: AlarmSources { tick, newest_block }, open_escrows, oldest_deadline, restore })
 }
 
 fn read_vitals(now: Millis) -> (Read<Option<Tick>>, Read<Option<KnownBlock>>) {
@@ -123,7 +123,7 @@ fn read_vitals(now: Millis) -> (Read<Option<Tick>>, Read<Option<KnownBlock>>) {
     (tick, newest_block)
 }
 
-impl Vitals {
+impl AlarmSources {
     /// Reads the status from which alarms are derived, at the time `now` (POSIX ms). The cost does not grow with the
     /// number of open escrows.
     ///
@@ -209,8 +209,8 @@ mod tests {
 
     const NOW: Millis = 1_750_000_000_000;
 
-    fn at(tick: Option<(Millis, TickOutcome)>, block: Option<Millis>) -> Vitals {
-        Vitals {
+    fn at(tick: Option<(Millis, TickOutcome)>, block: Option<Millis>) -> AlarmSources {
+        AlarmSources {
             tick: tick.map(|(at, outcome)| Tick { at, calls: 7, outcome, wallets: vec![] }),
             newest_block: block.map(|at| KnownBlock { height: 5, at }),
         }
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_watcher_that_stopped_ticking_raises_an_alarm() {
-        let of = |status: Vitals| messages(&status.alarms(&[], ClockLead::Bounded, NOW));
+        let of = |status: AlarmSources| messages(&status.alarms(&[], ClockLead::Bounded, NOW));
         assert_eq!(of(at(None, None)), ["no tick of the watcher yet"]);
         let silent = at(Some((NOW - 7 * MINUTE_MS, TickOutcome::default())), Some(NOW - 7 * MINUTE_MS));
         let expected = ["no tick of the watcher for 7 minutes", "the newest known block is 7 minutes old"];

@@ -17,9 +17,9 @@ pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Write>, Data
     let acts = acts_on_escrows(entry.kind);
     Ok(match decision {
         Decision::Include(_) if entry.kind == Kind::Lock => record_lock(&entry.tx, &locked_by(entry)?).into(),
-        Decision::Include(_) if acts => vec![date_steps(entry)],
-        Decision::Reanchor(_) if acts || entry.kind == Kind::Lock => vec![date_steps(entry)],
-        Decision::Unconfirm if acts => vec![remove_steps(entry)],
+        Decision::Include(_) if acts => vec![copy_block_to_steps(entry)],
+        Decision::ChangeBlock(_) if acts || entry.kind == Kind::Lock => vec![copy_block_to_steps(entry)],
+        Decision::Reopen if acts => vec![remove_steps(entry)],
         Decision::Refuse(_) | Decision::Expire if acts || entry.kind == Kind::Payout => {
             vec![retry_at_once(entry, *decision == Decision::Expire)]
         }
@@ -41,7 +41,7 @@ pub(crate) const fn acts_on_escrows(kind: Kind) -> bool {
 /// submitted the lock with a different encoding of its signatures.
 fn locked_by(entry: &Entry) -> Result<Escrow, DatabaseError> {
     let utxos = TransactionUtxos::read(&entry.cbor).ok().filter(|utxos| utxos.valid);
-    let mut made = utxos.into_iter().flat_map(|utxos| utxos.made);
+    let mut made = utxos.into_iter().flat_map(|utxos| utxos.created);
     let escrow = made.find_map(|utxo| {
         utxo.address.parse::<PlutusAddress>().ok()?.payment_script()?;
         let datum = Datum::from_cbor(utxo.inline_datum.as_ref()?).ok()?;
@@ -52,7 +52,7 @@ fn locked_by(entry: &Entry) -> Result<Escrow, DatabaseError> {
 
 /// Builds the statement that copies an entry's block to the escrow steps that its transaction made, because steps may
 /// be recorded before their block is known.
-fn date_steps(entry: &Entry) -> Write {
+fn copy_block_to_steps(entry: &Entry) -> Write {
     sql::write!(
         "UPDATE escrow_steps SET height = o.block_height, at_ms = o.block_time_ms, recheck = 0 FROM outbox o \
          WHERE o.tx_id = ?1 AND o.state = 'included' AND escrow_steps.tx_id = ?1",
@@ -101,7 +101,7 @@ mod tests {
                 provenance: Provenance::Ours,
                 block: None,
             };
-            for decision in [Decision::Unconfirm, Decision::Expire, Decision::Refuse("no".into())] {
+            for decision in [Decision::Reopen, Decision::Expire, Decision::Refuse("no".into())] {
                 let follows = !statements(&entry, &decision).unwrap().is_empty();
                 assert_eq!(follows, actions.contains(&kind), "{kind:?} {decision:?}");
             }

@@ -370,7 +370,7 @@ fn check(events: &[Ev]) -> Result<(), TestCaseError> {
     }
     let share = creator_share(Lovelace::new(PRICE).unwrap());
     let blocks = sales.ledger.blocks.borrow();
-    let made: Vec<&Utxo> = blocks.iter().flat_map(|b| &b.txs).flat_map(|tx| &tx.utxos.made).collect();
+    let made: Vec<&Utxo> = blocks.iter().flat_map(|b| &b.txs).flat_map(|tx| &tx.utxos.created).collect();
     let paid = made.iter().filter(|utxo| utxo.address == creator().to_string() && utxo.value.lovelace == share).count();
     let fresh = made
         .iter()

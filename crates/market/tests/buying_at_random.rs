@@ -259,7 +259,7 @@ impl World {
             made.address == terms.seller_address.to_string() && made.value.lovelace == terms.price_lovelace
         };
         let blocks = self.provider.ledger.blocks.borrow();
-        blocks.iter().flat_map(|b| &b.txs).filter(|tx| tx.utxos.made.iter().any(pays)).count()
+        blocks.iter().flat_map(|b| &b.txs).filter(|tx| tx.utxos.created.iter().any(pays)).count()
     }
     fn happens(&self, event: &Ev) {
         let ledger = &self.provider.ledger;
@@ -387,7 +387,7 @@ fn check(own: bool, events: &[Ev]) -> Result<(), TestCaseError> {
     for tx in world.provider.ledger.blocks.borrow().iter().flat_map(|b| &b.txs) {
         let ours: Option<String> = block(world.db.fetch(sql::read!("SELECT p.tx_id FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id = ?1 AND owner IS NOT NULL AND o.state = 'included'", tx.id))).unwrap();
         if ours.is_some() {
-            out += tx.utxos.made.iter().filter(|m| m.address == SELLER).map(|m| m.value.lovelace.get()).sum::<u64>()
+            out += tx.utxos.created.iter().filter(|m| m.address == SELLER).map(|m| m.value.lovelace.get()).sum::<u64>()
         }
     }
     prop_assert!(spent >= out, "counted {spent}, paid {out}\n{}", world.log.borrow().join("\n"));

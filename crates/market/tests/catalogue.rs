@@ -521,10 +521,10 @@ fn all_sellers_together_stay_within_the_daily_quota_and_a_refused_offer_writes_n
     assert!(matches!(store(1, NOW), Stored::Listing { .. }), "what is there takes nothing");
     assert_eq!(taken(&db), one);
     assert!(matches!(store(2, NOW), Stored::Listing { .. }));
-    let wait_s = (DAY - NOW % DAY) / 1_000;
-    assert_eq!(store(3, NOW), Stored::QuotaExceeded(QuotaExceeded::Today { bytes: 2 * one, wait_s }));
+    let retry_after_s = (DAY - NOW % DAY) / 1_000;
+    assert_eq!(store(3, NOW), Stored::QuotaExceeded(QuotaExceeded::Today { bytes: 2 * one, retry_after_s }));
     assert_eq!((count(&db, "listings"), count(&db, "contents")), ("2".into(), "2".into()));
-    assert!(matches!(store(3, NOW + wait_s * 1_000), Stored::Listing { .. }), "the next day has room");
+    assert!(matches!(store(3, NOW + retry_after_s * 1_000), Stored::Listing { .. }), "the next day has room");
 }
 
 #[test]

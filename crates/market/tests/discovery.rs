@@ -54,7 +54,7 @@ fn a_page_begins_after_its_offset_and_knows_how_many_there_are() {
     let db = database(ALL);
     let page = for_sale(&db, PaymentFilter::Any, true, (2, 0));
     assert_eq!((titles(&page), page.total), (vec!["protected", "both"], 3));
-    assert_eq!(page.listings.first().unwrap().since, "2023-11-14T22:13:20Z");
+    assert_eq!(page.listings.first().unwrap().changed_at, "2023-11-14T22:13:20Z");
     let page = for_sale(&db, PaymentFilter::Any, true, (2, 2));
     assert_eq!((titles(&page), page.total), (vec!["instant"], 3));
     assert_eq!((titles(&for_sale(&db, PaymentFilter::Any, true, (2, 4))), page.total), (vec![], 3));

@@ -53,8 +53,8 @@ impl World {
         let blocks = self.provider.ledger.blocks.borrow();
         let txs = blocks.iter().flat_map(|block| &block.txs);
         let pays = |tx: &&Tx| {
-            let from_escrow = tx.utxos.by_script.len();
-            from_escrow == 0 && tx.utxos.made.iter().any(|made| made.address == seller || made.address == escrow)
+            let from_escrow = tx.utxos.spent_by_script.len();
+            from_escrow == 0 && tx.utxos.created.iter().any(|made| made.address == seller || made.address == escrow)
         };
         txs.filter(pays).count()
     }

@@ -221,7 +221,7 @@ pub fn a_paid_or_pending_purchase_needs_no_second_approval() {
     let other = world.paying(AGENT, 2);
     assert_eq!(
         other.claim(&world.db, NOON + 2 * APPROVAL_MS),
-        Claim::Blocked(WalletBlocked::Any(Blocked::Paying { tx: payment.tx() }))
+        Claim::Blocked(WalletBlocked::Any(Blocked::PaymentOpen { tx: payment.tx() }))
     );
     step(&world.db, &payment.tx(), &Decision::Include(inclusion(1)));
     assert_eq!(
@@ -406,7 +406,7 @@ fn a_payment_that_was_claimed_before_a_pause_is_still_found() {
     let blocked = |payment: &Paying| payment.claim(&world.db, NOON);
     assert_eq!(
         blocked(&world.paying(AGENT, 2)),
-        Claim::Blocked(WalletBlocked::Any(Blocked::Paying { tx: payment.tx() }))
+        Claim::Blocked(WalletBlocked::Any(Blocked::PaymentOpen { tx: payment.tx() }))
     );
     step(&world.db, &payment.tx(), &Decision::Include(inclusion(1)));
     let owned = Blocked::Owned { purchase: payment.tx() };

@@ -150,7 +150,7 @@ impl World {
         let (blocks, mempool) = (ledger.blocks.borrow(), ledger.mempool.borrow());
         let pays = |made: &Utxo| made.address == SELLER && made.value.lovelace.get() == PRICE;
         let all = blocks.iter().flat_map(|block| &block.txs).chain(mempool.iter());
-        all.filter(|tx| tx.utxos.made.iter().any(pays)).count()
+        all.filter(|tx| tx.utxos.created.iter().any(pays)).count()
     }
 }
 

@@ -51,7 +51,7 @@ fn a_wallets_account_is_found_by_any_of_its_addresses_in_any_order() {
     let of = |number: u8| person(number).enterprise_address();
     let known = |first: u8, others: &[u8]| {
         let others: Vec<_> = others.iter().map(|number| of(*number)).collect();
-        block(account::known_among(&db, &of(first), &others)).unwrap()
+        block(account::sign_in_address(&db, &of(first), &others)).unwrap()
     };
     assert_eq!(known(1, &[2, 3]), None);
     sign_up(&db, 2, NOON + 1);

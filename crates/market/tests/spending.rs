@@ -105,10 +105,10 @@ fn a_claim_names_the_condition_that_blocks_it() {
         Claim::Blocked(WalletBlocked::Any(Blocked::Claimed)),
         "the same, by a request beside it"
     );
-    assert!(matches!(claim(&listing, 2 * ADA), Claim::Blocked(WalletBlocked::Any(Blocked::Paying { .. }))));
+    assert!(matches!(claim(&listing, 2 * ADA), Claim::Blocked(WalletBlocked::Any(Blocked::PaymentOpen { .. }))));
     assert_eq!(claim(&other, 2 * ADA), Claim::InputsTaken);
     let missing = Some(ContentHash::of(b"never kept"));
-    let other_price = Claim::Blocked(WalletBlocked::Any(Blocked::PriceEnded));
+    let other_price = Claim::Blocked(WalletBlocked::Any(Blocked::PriceNotOffered));
     let cheaper = Paying { content, ..paying(&account, &key, &other, 3, ADA) };
     assert_eq!(cheaper.claim(&db, NOON), other_price, "another price than the listing's");
     let nothing_to_deliver = Paying { content: missing, ..paying(&account, &key, &other, 2, 2 * ADA) };
@@ -157,7 +157,7 @@ fn the_same_listing_is_bought_once_until_it_is_refunded() {
     let second = paying(&account, &key, &listing, 2, 2 * ADA);
     assert_eq!(
         second.claim(&db, NOON),
-        Claim::Blocked(WalletBlocked::Any(Blocked::Paying { tx: first.tx() })),
+        Claim::Blocked(WalletBlocked::Any(Blocked::PaymentOpen { tx: first.tx() })),
         "while the first is open"
     );
     settled(&db, &first.tx());
@@ -246,7 +246,7 @@ fn an_output_of_a_payer_stands_for_one_payment_at_a_time() {
     assert_eq!(same.claim(&db, NOON), Claim::InputsTaken);
     assert!(refuse(&db, &one.tx()));
     assert!(is_new(&same.claim(&db, NOON)), "what was refused holds nothing");
-    assert!(matches!(other.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::Paying { .. }))));
+    assert!(matches!(other.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::PaymentOpen { .. }))));
     // A stranger's transaction reserves no output of a service wallet.
     let own = paying(&account, &key, &third, 1, 4 * ADA);
     assert!(is_new(&own.claim(&db, NOON)));

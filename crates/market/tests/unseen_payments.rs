@@ -136,7 +136,7 @@ impl World {
         let blocks = self.provider.ledger.blocks.borrow();
         let mempool = self.provider.ledger.mempool.borrow();
         let all = blocks.iter().flat_map(|block| &block.txs).chain(mempool.iter());
-        all.filter(|tx| tx.utxos.made.iter().any(pays)).count()
+        all.filter(|tx| tx.utxos.created.iter().any(pays)).count()
     }
 
     fn first(&self) -> TxHash {

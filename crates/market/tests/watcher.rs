@@ -260,7 +260,7 @@ fn with_fields(tx: &Tx, fields: &[Vec<u8>]) -> Tx {
     let id = transaction_id(&cbor).unwrap();
     let mut utxos = tx.utxos.clone();
     utxos.id = id;
-    utxos.made.iter_mut().for_each(|made| made.reference = TxRef { tx: id, ..made.reference });
+    utxos.created.iter_mut().for_each(|made| made.reference = TxRef { tx: id, ..made.reference });
     Tx { id, cbor, utxos, valid_until: tx.valid_until }
 }
 
@@ -502,7 +502,7 @@ fn the_most_results_that_may_wait_are_posted_in_time() {
         (0..3).for_each(|_| sales.ledger.mine());
         sales.tick();
         let pending = std::mem::take(&mut *sales.ledger.mempool.borrow_mut());
-        let spends = |tx: &Tx, lock: &TxHash| tx.utxos.by_script.iter().any(|input| input.tx == *lock);
+        let spends = |tx: &Tx, lock: &TxHash| tx.utxos.spent_by_script.iter().any(|input| input.tx == *lock);
         let (first, others): (Vec<TxHash>, _) =
             fresh.iter().partition(|lock| pending.iter().any(|tx| spends(tx, lock)));
         fresh = others;
@@ -1059,7 +1059,7 @@ fn a_result_that_moved_to_another_block_shows_that_blocks_time() {
         one(&sales.db, "SELECT tx_id FROM outbox WHERE kind = 'result' AND state = 'included'").parse().unwrap();
     let before = sales.ledger.inclusion(&result).unwrap();
     let moved = Inclusion { block: TxHash::new([7; 32]), time_ms: before.time_ms + 2_000, ..before };
-    assert!(step(&sales.db, &result, &Decision::Reanchor(moved)));
+    assert!(step(&sales.db, &result, &Decision::ChangeBlock(moved)));
     let at = one(&sales.db, &format!("SELECT CAST(at_ms AS TEXT) FROM escrow_steps WHERE tx_id = '{result}'"));
     assert_eq!(at, moved.time_ms.to_string());
 }
@@ -1071,7 +1071,7 @@ fn a_step_found_before_its_entrys_block_shows_that_blocks_time() {
     sales.ticks(3);
     let result = acting(&sales, &lock, "result");
     run(&sales, &format!("CREATE TEMP TABLE found AS SELECT * FROM escrow_steps WHERE tx_id = '{}'", result.tx));
-    assert!(step(&sales.db, &result.tx, &Decision::Unconfirm));
+    assert!(step(&sales.db, &result.tx, &Decision::Reopen));
     run(&sales, "INSERT INTO escrow_steps SELECT * FROM found");
     let before = result.block.unwrap();
     let moved = Inclusion { block: TxHash::new([7; 32]), time_ms: before.time_ms + 2_000, ..before };

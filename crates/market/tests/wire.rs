@@ -192,7 +192,7 @@ fn every_query_with_a_type_fits_the_schema() {
     let mode = DeliveryMode::Instant;
     let asked = Asked { owner: &account.owner, grant: "an agent", listing: &listing, mode, price };
     block(async {
-        account::known_among(db, &seller, &[]).await?;
+        account::sign_in_address(db, &seller, &[]).await?;
         account::set_limits(db, &token(1), limits, RuleChanges::default(), NOON).await?;
         account::pause_agents(db, &token(1), true, NOON).await?;
         account::of_session(db, &token(1), NOON).await?;

@@ -65,10 +65,10 @@ pub enum Decision {
     /// Record that this block includes the transaction.
     Include(Inclusion),
     /// Record that a different block than before includes the transaction.
-    Reanchor(Inclusion),
+    ChangeBlock(Inclusion),
     /// Reopen the entry, because a rollback removed the transaction from its block. The transaction is now in no block,
     /// or in one in which its scripts failed.
-    Unconfirm,
+    Reopen,
     /// Mark the entry as refused, for this reason.
     Refuse(String),
     /// Record that the validity interval ended before any block included the transaction.
@@ -86,18 +86,18 @@ pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: 
         {
             Decision::Wait
         }
-        (ChainObservation::InBlock(block), EntryState::Included) if block.valid => Decision::Reanchor(*block),
+        (ChainObservation::InBlock(block), EntryState::Included) if block.valid => Decision::ChangeBlock(*block),
         (ChainObservation::InBlock(_), EntryState::Claimed) if awaits_answer(entry, trust, now) => Decision::Wait,
         (ChainObservation::InBlock(_), EntryState::Claimed) if needs_payer(entry, trust) => {
             Decision::Refuse(NOT_OUR_SUBMISSION.into())
         }
         (ChainObservation::InBlock(block), _) if block.valid => Decision::Include(*block),
-        (ChainObservation::InBlock(_), EntryState::Included) => Decision::Unconfirm,
+        (ChainObservation::InBlock(_), EntryState::Included) => Decision::Reopen,
         (ChainObservation::InBlock(_), EntryState::Refused) => Decision::Wait,
         (ChainObservation::InBlock(_), _) => {
             Decision::Refuse("its scripts failed: only the collateral was taken".into())
         }
-        (ChainObservation::InNoBlock { .. }, EntryState::Included) => Decision::Unconfirm,
+        (ChainObservation::InNoBlock { .. }, EntryState::Included) => Decision::Reopen,
         (ChainObservation::InNoBlock { tip_slot }, EntryState::Claimed | EntryState::Submitted) => {
             unconfirmed(entry, *tip_slot, trust, now)
         }
@@ -214,10 +214,10 @@ mod tests {
             (Submitted, failed.clone(), AT, fails()),
             (Submitted, ChainObservation::Accepted, AT, Decision::Wait),
             (Submitted, refused.clone(), AT, Decision::Wait),
-            (Included, here(over), unseen, Decision::Unconfirm),
+            (Included, here(over), unseen, Decision::Reopen),
             (Included, ChainObservation::InBlock(block(1, true)), AT, Decision::Wait),
-            (Included, found.clone(), AT, Decision::Reanchor(block(2, true))),
-            (Included, failed.clone(), AT, Decision::Unconfirm),
+            (Included, found.clone(), AT, Decision::ChangeBlock(block(2, true))),
+            (Included, failed.clone(), AT, Decision::Reopen),
             (Included, ChainObservation::Unavailable, unseen, Decision::Wait),
             (Refused, here(over), unseen, Decision::Wait),
             (Refused, found.clone(), AT, Decision::Include(block(2, true))),

@@ -17,7 +17,7 @@ use crate::{
     decide::{ChainObservation, Decision, NOT_OUR_SUBMISSION, Trust, decide},
     entry::{Entry, EntryState, Provenance},
     news::NewBlocks,
-    statements::{attempt_not_sent, begin_attempt, by_id, change, keep_bytes, open_of_same_wallet},
+    statements::{attempt_not_sent, begin_attempt, by_id, change, open_of_same_wallet, restore_cbor},
     wallet::WalletSnapshot,
 };
 
@@ -141,7 +141,9 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         match changed {
             Some(changed) => *entry = Entry { cbor: std::mem::take(&mut entry.cbor), ..changed },
             // Another request was faster, and may have learnt from a node since the entry was read.
-            None if matches!(decision, Decision::Include(_) | Decision::Reanchor(_)) => self.read_again(entry).await?,
+            None if matches!(decision, Decision::Include(_) | Decision::ChangeBlock(_)) => {
+                self.read_again(entry).await?
+            }
             None => {}
         }
         Ok((has_changed, Some(read)))
@@ -193,7 +195,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Looks up the block that includes the transaction. If the entry's CBOR was deleted, it is restored from the
     /// chain.
     async fn inclusion_of(&self, entry: &mut Entry) -> Result<Option<Inclusion>, OutboxError> {
-        if let Some(tip) = self.chain.listed_in(&entry.tx)
+        if let Some(tip) = self.chain.cached_tip_with(&entry.tx)
             && runs_no_script(&entry.cbor)
         {
             let Tip { hash: block, height, slot, time_ms } = tip;
@@ -203,7 +205,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         if block.is_some() && entry.cbor.is_empty() {
             let bytes = self.chain.transaction(&entry.tx).await?;
             entry.cbor = bytes.ok_or_else(|| ChainError::Malformed(format!("no bytes of {}", entry.tx)))?;
-            self.database.execute(keep_bytes(entry)).await?;
+            self.database.execute(restore_cbor(entry)).await?;
         }
         Ok(block)
     }
@@ -388,7 +390,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             Ok(None) => ChainObservation::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
             Err(OutboxError::Database(error)) => return Err(error),
             Err(OutboxError::Chain(error)) => {
-                poll.throttled = error == ChainError::TooMany;
+                poll.throttled = error == ChainError::ClientRateLimited;
                 ChainObservation::Unavailable
             }
         };
@@ -407,7 +409,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         match decide(entry, &seen, trust, now) {
             // A lagging provider may not show a recorded block. Only the watcher, which compares blocks, undoes
             // inclusions.
-            Decision::Unconfirm | Decision::Reanchor(_) => {}
+            Decision::Reopen | Decision::ChangeBlock(_) => {}
             Decision::Submit => self.submit_again(entry, trust, now).await?,
             decision @ Decision::Include(_) => {
                 let then = reading(entry);

@@ -2,9 +2,9 @@
 //!
 //! A request that waits for a block polls more often than blocks appear, so that it learns of a block soon. Most polls
 //! need only the newest block, which all waiting requests of an isolate share ([`Chain::shared_tip`]). They also share
-//! the list of a new block's transactions ([`Chain::is_listed`]), so a request asks for its own transaction only when a
-//! block includes it. For example, thirty requests that wait ten seconds for the same block together make a handful of
-//! calls for the newest block, one for its transactions, and at most one each for their own.
+//! the list of a new block's transactions ([`Chain::block_includes`]), so a request asks for its own transaction only
+//! when a block includes it. For example, thirty requests that wait ten seconds for the same block together make a
+//! handful of calls for the newest block, one for its transactions, and at most one each for their own.
 
 use cardano::{
     TxHash,
@@ -37,7 +37,7 @@ impl NewBlocks {
     pub async fn advanced(&mut self, chain: &impl Chain) -> bool {
         match self.read(chain).await {
             Ok(_) => self.ask(),
-            Err(error) => error == ChainError::TooMany,
+            Err(error) => error == ChainError::ClientRateLimited,
         }
     }
 
@@ -47,12 +47,12 @@ impl NewBlocks {
     pub async fn may_include(&mut self, tx: &TxHash, chain: &impl Chain) -> bool {
         let tip = match self.read(chain).await {
             Ok(tip) => tip,
-            Err(error) => return error == ChainError::TooMany,
+            Err(error) => return error == ChainError::ClientRateLimited,
         };
         if self.is_next
-            && let Ok(Some(is_listed)) = chain.is_listed(tx, &tip).await
+            && let Ok(Some(block_includes)) = chain.block_includes(tx, &tip).await
         {
-            return is_listed;
+            return block_includes;
         }
         self.ask()
     }

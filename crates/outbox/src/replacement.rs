@@ -63,30 +63,30 @@ enum FailedStatus {
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Returns the inputs that the wallet's next transaction must spend, so that none of the failed transactions
-    /// `ended` can be included as well. `known` is the wallet's state in the database, and `shown` its outputs
-    /// according to the provider. An input of a failed transaction is looked up on the chain only if neither of them
-    /// contains it.
+    /// `failed` can be included as well. `wallet` is the wallet's state in the database, and `provider_utxos` its
+    /// outputs according to the provider. An input of a failed transaction is looked up on the chain only if neither of
+    /// them contains it.
     ///
     /// # Errors
     /// Returns [`OutboxError`] if the database or the chain is unavailable.
     pub async fn replacement(
         &self,
-        ended: Vec<Entry>,
-        known: &WalletSnapshot,
-        shown: &[Utxo],
+        failed: Vec<Entry>,
+        wallet: &WalletSnapshot,
+        provider_utxos: &[Utxo],
         now: Millis,
     ) -> Result<Replacement, OutboxError> {
-        if let Some(beyond) = ended.get(MAX_GIVEN_UP) {
+        if let Some(beyond) = failed.get(MAX_GIVEN_UP) {
             return Ok(Replacement::Unresolved(beyond.tx));
         }
-        let beyond = Millis::try_from(ended.len().saturating_sub(FREE_RETRIES)).unwrap_or(Millis::MAX);
+        let beyond = Millis::try_from(failed.len().saturating_sub(FREE_RETRIES)).unwrap_or(Millis::MAX);
         let later =
             |newest: &&Entry| now < newest.attempted_at_ms.saturating_add(beyond.saturating_mul(RETRY_DELAY_MS));
-        let mut unresolved = ended.last().filter(later).filter(|_| beyond > 0).map(|newest| newest.tx);
+        let mut unresolved = failed.last().filter(later).filter(|_| beyond > 0).map(|newest| newest.tx);
         let mut inputs: Vec<Utxo> = vec![];
         let mut lookups = Lookups::default();
-        for mut entry in ended {
-            match self.status_of(&entry, known, shown, &mut lookups).await? {
+        for mut entry in failed {
+            match self.status_of(&entry, wallet, provider_utxos, &mut lookups).await? {
                 FailedStatus::Conflicted => {}
                 FailedStatus::Input(utxo) if inputs.iter().any(|other| other.reference == utxo.reference) => {}
                 FailedStatus::Input(utxo) => inputs.push(utxo),
@@ -106,17 +106,17 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     async fn status_of(
         &self,
         entry: &Entry,
-        known: &WalletSnapshot,
-        shown: &[Utxo],
+        wallet: &WalletSnapshot,
+        provider_utxos: &[Utxo],
         lookups: &mut Lookups,
     ) -> Result<FailedStatus, OutboxError> {
         let (mut tx, mut inputs) = (entry.tx, inputs_of(entry)?);
         for _ in 0..MAX_ANCESTORS {
-            if inputs.iter().any(|input| known.is_spent_in_block(input, &tx)) {
+            if inputs.iter().any(|input| wallet.is_spent_in_block(input, &tx)) {
                 return Ok(FailedStatus::Conflicted);
             }
-            let free = |utxo: &&Utxo| inputs.contains(&utxo.reference) && !known.reserved.contains(&utxo.reference);
-            if let Some(utxo) = shown.iter().find(free) {
+            let free = |utxo: &&Utxo| inputs.contains(&utxo.reference) && !wallet.reserved.contains(&utxo.reference);
+            if let Some(utxo) = provider_utxos.iter().find(free) {
                 return Ok(FailedStatus::Input(utxo.clone()));
             }
             let first = inputs.iter().find(|input| lookups.outputs.contains_key(input)).or(inputs.first());
@@ -132,14 +132,14 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 // Its ancestor `tx` is included, so the failed transaction may be in the next block.
                 Some(TracedOutput { spent_by: Some(by), .. }) if *by == tx => return Ok(FailedStatus::Unknown),
                 Some(TracedOutput { spent_by: Some(_), .. }) => return Ok(FailedStatus::Conflicted),
-                Some(TracedOutput { spent_by: None, utxo, .. }) if !known.reserved.contains(&first) => {
+                Some(TracedOutput { spent_by: None, utxo, .. }) if !wallet.reserved.contains(&first) => {
                     return Ok(FailedStatus::Input(utxo.clone()));
                 }
                 Some(TracedOutput { spent_by: None, .. }) => return Ok(FailedStatus::Unknown),
                 None => {}
             }
             // Change of the wallet that is in no block yet, or in a block that the provider does not show.
-            if let Some(utxo) = known.change.iter().chain(&known.spent_by_failed).find(free) {
+            if let Some(utxo) = wallet.change.iter().chain(&wallet.spent_by_failed).find(free) {
                 return Ok(FailedStatus::Input(utxo.clone()));
             }
             if !lookups.parents.contains_key(&first.tx) {

@@ -124,7 +124,7 @@ pub fn to_recheck(blocks: &[TxHash], most: u32) -> Read<Vec<Entry>> {
 }
 
 /// Builds the statement that removes the mark of [`recheck`] from entries in a block that is still on the chain.
-pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Write {
+pub fn clear_recheck_of_block(height: u64, block: &TxHash) -> Write {
     sql::write!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height = ?1 AND block_hash = ?2",
         height,
@@ -158,7 +158,7 @@ pub fn open(wallet: &Address, kind: Kind) -> Read<Vec<Entry>> {
 }
 
 /// Builds the statement that removes the mark of [`recheck`] from an entry whose block has not changed.
-pub fn rechecked(tx: &TxHash) -> Write {
+pub fn clear_recheck(tx: &TxHash) -> Write {
     sql::write!("UPDATE outbox SET recheck = 0 WHERE tx_id = ?1", tx)
 }
 
@@ -212,7 +212,7 @@ pub(crate) fn attempt_not_sent(entry: &Entry) -> Write {
 
 /// Builds the statement that restores the deleted CBOR of a transaction, because a block includes the transaction after
 /// all.
-pub(crate) fn keep_bytes(entry: &Entry) -> Write {
+pub(crate) fn restore_cbor(entry: &Entry) -> Write {
     sql::write!("UPDATE outbox SET cbor = ?2 WHERE tx_id = ?1 AND cbor = ''", entry.tx, hex::encode(&entry.cbor))
 }
 
@@ -237,8 +237,8 @@ pub fn change(entry: &Entry, decision: &Decision) -> Option<Write<Option<Entry>>
         }
         // Another request may have given up the entry, and deleted its bytes, since it was read.
         Decision::Include(block) => in_block(block, "state <> 'included'"),
-        Decision::Reanchor(block) => in_block(block, "state = 'included'"),
-        Decision::Unconfirm => {
+        Decision::ChangeBlock(block) => in_block(block, "state = 'included'"),
+        Decision::Reopen => {
             let set = "state = 'submitted', block_hash = NULL, block_height = NULL, block_slot = NULL, block_time_ms = NULL, \
                 attempted_at_ms = 0, recheck = 0";
             sql::write!(update(set, "state = 'included'"), entry.tx)

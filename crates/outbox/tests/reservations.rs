@@ -71,7 +71,7 @@ fn collateral_is_free_once_its_block_is_known_and_reserved_again_after_a_rollbac
     let first = draft(1, &[1], &[2]);
     assert!(world.claims(&first));
     world.decide(&first, &Decision::Include(block(0)));
-    world.decide(&first, &Decision::Unconfirm);
+    world.decide(&first, &Decision::Reopen);
     assert!(!world.claims(&draft(2, &[2], &[])), "two open entries would use one output");
     world.decide(&first, &Decision::Include(block(0)));
     assert!(world.claims(&draft(2, &[2], &[])));
@@ -87,7 +87,7 @@ fn an_entry_that_is_included_after_its_end_reserves_what_it_spent_even_after_a_r
         assert_eq!(world.reserved(), [""; 0]);
         world.decide(&first, &Decision::Include(block(0)));
         assert!(!world.claims(&draft(2, &[1], &[])), "a block has spent it");
-        world.decide(&first, &Decision::Unconfirm);
+        world.decide(&first, &Decision::Reopen);
         assert!(!world.claims(&draft(2, &[1], &[])), "the first may be included again");
     }
 }
@@ -99,7 +99,7 @@ fn an_output_of_two_entries_is_free_when_both_have_ended() {
     assert!(world.claims(&first));
     world.decide(&first, &Decision::Include(block(0)));
     assert!(world.claims(&second), "the first only put it up");
-    world.decide(&first, &Decision::Unconfirm);
+    world.decide(&first, &Decision::Reopen);
     world.decide(&second, &Decision::Refuse("refused".into()));
     assert!(!world.claims(&third), "the first is open again");
     world.decide(&first, &Decision::Expire);
@@ -131,8 +131,8 @@ fn event() -> impl Strategy<Value = Event> {
         Just(Decision::Refuse("refused".into())),
         Just(Decision::Expire),
         (0..2u64).prop_map(|hour| Decision::Include(block(hour))),
-        (0..2u64).prop_map(|hour| Decision::Reanchor(block(hour))),
-        Just(Decision::Unconfirm),
+        (0..2u64).prop_map(|hour| Decision::ChangeBlock(block(hour))),
+        Just(Decision::Reopen),
     ];
     prop_oneof![
         (0..6usize).prop_map(Event::Claim),

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 
 use crate::{
     asset::ACCOUNT,
-    format::{on, short, span, tada},
+    format::{on, relative_time, short, tada},
     layout::{Page, Section},
     parts, purchase,
     view::{Agent, Listing, Purchase, PurchaseRequest},
@@ -31,10 +31,10 @@ const WITHDRAWAL_FEE: Lovelace = match Lovelace::new(170_000) {
 };
 
 /// Maximum number of purchases that the page shows, and maximum number of listings. The newest are shown.
-pub const SHOWN: usize = 50;
+pub const MAX_PURCHASES_AND_LISTINGS: usize = 50;
 
 /// Maximum number of events that the page shows.
-pub const NOTICES: u32 = 10;
+pub const MAX_EVENTS: u32 = 10;
 
 /// An account as its owner sees it. Purchases and listings are in descending order of time.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ pub struct Account {
     pub balance: Option<Lovelace>,
     /// Purchase requests of agents that the owner has neither approved nor declined yet, oldest first.
     pub waiting: Vec<PurchaseRequest>,
-    /// The newest events, newest first, at most [`NOTICES`].
+    /// The newest events, newest first, at most [`MAX_EVENTS`].
     pub events: Vec<Event>,
     /// Time at which the owner created the private feed, POSIX ms; `None` if there is none.
     pub feed_since: Option<u64>,
@@ -195,7 +195,7 @@ impl Account {
                         p { input #find type="search" placeholder="Search your purchases" aria-label="Search your purchases"; }
                     }
                     ul.rows #purchases {
-                        @for bought in self.me.purchases.iter().take(SHOWN) {
+                        @for bought in self.me.purchases.iter().take(MAX_PURCHASES_AND_LISTINGS) {
                             li data-listing=(bought.listing_id) data-purchase=[(bought.status != Status::Refunded).then_some(bought.id)] {
                                 a href={ "/purchases/" (bought.id) } { (self.title_of(bought)) }
                                 span.status.(purchase::tone(bought)) { (purchase::standing(bought)) }
@@ -223,10 +223,10 @@ impl Account {
                         @for agent in &self.agents {
                             li {
                                 b { (agent.client_name) }
-                                span.soft { (tada(agent.spent_today_lovelace)) " today · used " (span(agent.last_used_at, now)) }
+                                span.soft { (tada(agent.spent_today_lovelace)) " today · used " (relative_time(agent.last_used_at, now)) }
                                 @if let Some(at) = agent.old_token_at {
                                     p.note {
-                                        "An old key of this agent was used " (span(at, now)) " from "
+                                        "An old key of this agent was used " (relative_time(at, now)) " from "
                                         (agent.old_token_from.as_deref().unwrap_or("an unknown network"))
                                         ". Remove the agent if that was not you."
                                     }

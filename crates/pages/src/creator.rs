@@ -5,7 +5,7 @@ use market::catalogue::Title;
 use maud::html;
 
 use crate::{
-    account::SHOWN,
+    account::MAX_PURCHASES_AND_LISTINGS,
     format::{count, on, short},
     layout::{Card, Page, Section},
     parts,
@@ -24,7 +24,7 @@ pub fn sales(seller: &Address, sales: &[Purchase], titles: &[Title]) -> String {
             h1 { "Sales of " (parts::creator(seller)) }
             @if sales.is_empty() { div.empty { p { "No sales here." } } }
             ul.rows {
-                @for sale in sales.iter().take(SHOWN) {
+                @for sale in sales.iter().take(MAX_PURCHASES_AND_LISTINGS) {
                     li {
                         a href={ "/purchases/" (sale.id) } { (title_of(sale)) }
                         span.status.(sale.status.name()) { (sale.status.words()) }

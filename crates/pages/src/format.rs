@@ -52,7 +52,7 @@ pub fn date(at_ms: u64) -> String {
 
 /// Renders a time. A script of the page replaces it with the distance from now, such as `in 5 min` or `2 h ago`, and
 /// keeps the text up to date.
-pub fn span(at_ms: u64, now_ms: u64) -> Markup {
+pub fn relative_time(at_ms: u64, now_ms: u64) -> Markup {
     let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
     let (left, at) = (signed(at_ms).saturating_sub(signed(now_ms)), written(at_ms, WHOLE));
     html! { time datetime=(stamp(at_ms)) data-left=(left) title=(at) { (at) } }
@@ -99,7 +99,7 @@ mod tests {
             "<time datetime=\"2022-06-21T00:00:00Z\" data-as=\"at\">21 Jun 2022, 00:00 UTC</time>"
         );
         assert_eq!(
-            span(1_655_769_600_000, 1_655_769_601_000).into_string(),
+            relative_time(1_655_769_600_000, 1_655_769_601_000).into_string(),
             "<time datetime=\"2022-06-21T00:00:00Z\" data-left=\"-1000\" title=\"21 Jun 2022, 00:00 UTC\">21 Jun 2022, 00:00 UTC</time>"
         );
         assert_eq!(date(1_655_769_600_000), "2022-06-21");

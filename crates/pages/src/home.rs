@@ -34,21 +34,21 @@ const FIELDS: [&str; 5] = ["q", "category", "mode", "sort", "max"];
 
 /// Query of the catalogue's search form.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct SearchQuery {
     /// Values of the form's non-empty fields, by field name.
-    said: BTreeMap<&'static str, String>,
+    fields: BTreeMap<&'static str, String>,
     /// Number of the page; 0 or 1 is the first.
     page: u32,
 }
 
-impl Asked {
+impl SearchQuery {
     /// Parses the form's query. Unknown fields are ignored.
     pub fn read<'a>(pairs: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>) -> Self {
         let mut asked = Self::default();
         for (name, value) in pairs {
             match FIELDS.into_iter().find(|field| *field == name) {
                 Some(field) if !value.trim().is_empty() => {
-                    asked.said.insert(field, value.trim().to_owned());
+                    asked.fields.insert(field, value.trim().to_owned());
                 }
                 None if name == "page" => asked.page = value.parse().unwrap_or(0),
                 _ => {}
@@ -57,32 +57,32 @@ impl Asked {
         asked
     }
 
-    fn said(&self, field: &str) -> &str {
-        self.said.get(field).map_or("", String::as_str)
+    fn field(&self, field: &str) -> &str {
+        self.fields.get(field).map_or("", String::as_str)
     }
 
     fn is_protected_only(&self) -> bool {
-        self.said("mode") == DeliveryMode::Protected.as_str()
+        self.field("mode") == DeliveryMode::Protected.as_str()
     }
 
     /// Returns the maximum price, or `None` if the field is empty or not an amount of tADA with at most six decimals.
     #[must_use]
     pub fn max_price(&self) -> Option<Lovelace> {
-        let max = self.said("max");
+        let max = self.field("max");
         let (whole, fraction) = max.split_once('.').unwrap_or((max, ""));
         let is_decimal = fraction.len() <= 6 && !max.is_empty();
         is_decimal.then(|| format!("{whole}{fraction:0<6}").parse().ok()).flatten()
     }
 
     fn narrows(&self) -> bool {
-        self.said.keys().any(|field| *field != "sort")
+        self.fields.keys().any(|field| *field != "sort")
     }
 
     /// Returns the path of the catalogue's first page with one field of the query changed. `more` holds additional
     /// parameters.
     fn path(&self, (name, value): (&str, &str), more: &[(&str, &str)]) -> String {
         let mut query = Serializer::new(String::new());
-        query.extend_pairs(self.said.iter().filter(|(said, _)| **said != name));
+        query.extend_pairs(self.fields.iter().filter(|(said, _)| **said != name));
         if !value.is_empty() {
             query.append_pair(name, value);
         }
@@ -95,9 +95,9 @@ impl Asked {
     fn named(&self, one: bool) -> String {
         let words = [
             self.is_protected_only().then(|| "protected".to_owned()),
-            self.said.get("category").cloned(),
+            self.fields.get("category").cloned(),
             Some(if one { "prompt" } else { "prompts" }.to_owned()),
-            self.said.get("q").map(|words| format!("for “{words}”")),
+            self.fields.get("q").map(|words| format!("for “{words}”")),
             self.max_price().map(|most| format!("up to {}", most.display_tada())),
         ];
         words.into_iter().flatten().collect::<Vec<_>>().join(" ")
@@ -119,7 +119,7 @@ pub struct SearchResults<'a> {
 
 /// Renders the catalogue's page. `origin` is the service's address.
 #[must_use]
-pub fn page(origin: &str, asked: &Asked, found: &SearchResults<'_>) -> String {
+pub fn page(origin: &str, asked: &SearchQuery, found: &SearchResults<'_>) -> String {
     let narrowed = asked.narrows();
     let title = if narrowed { capital(&asked.named(false)) } else { TITLE.to_owned() };
     let following = asked.page.max(1).saturating_add(1).to_string();
@@ -164,7 +164,7 @@ pub fn page(origin: &str, asked: &Asked, found: &SearchResults<'_>) -> String {
     };
     let card = Card { url: format!("{origin}/"), description: WHAT.into(), ..Card::default() };
     Page { title: &title, section: Section::Catalogue, script: None, card: Some(card) }
-        .after_search(asked.said("q"), &main)
+        .after_search(asked.field("q"), &main)
 }
 
 fn capital(text: &str) -> String {
@@ -172,10 +172,10 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn chips(asked: &Asked) -> Markup {
+fn chips(asked: &SearchQuery) -> Markup {
     let chip = |value: &str, words: &str| {
         html! {
-            a href=(asked.path(("category", value), &[])) aria-current=[(asked.said("category") == value).then_some("true")] { (words) }
+            a href=(asked.path(("category", value), &[])) aria-current=[(asked.field("category") == value).then_some("true")] { (words) }
         }
     };
     html! {
@@ -186,7 +186,7 @@ fn chips(asked: &Asked) -> Markup {
     }
 }
 
-fn bar(asked: &Asked, found: &SearchResults<'_>) -> Markup {
+fn bar(asked: &SearchQuery, found: &SearchResults<'_>) -> Markup {
     let pages = found.total.div_ceil(u64::from(PAGE)).max(1);
     html! {
         div.bar {
@@ -195,7 +195,7 @@ fn bar(asked: &Asked, found: &SearchResults<'_>) -> Markup {
                 @if pages > 1 { span.soft { " · page " (u64::from(asked.page).clamp(1, pages)) " of " (pages) } }
             }
             form action="/" aria-label="Filters" {
-                @for (name, value) in asked.said.iter().filter(|(name, _)| matches!(**name, "q" | "category" | "sort")) {
+                @for (name, value) in asked.fields.iter().filter(|(name, _)| matches!(**name, "q" | "category" | "sort")) {
                     input type="hidden" name=(name) value=(value);
                 }
                 label {
@@ -203,14 +203,14 @@ fn bar(asked: &Asked, found: &SearchResults<'_>) -> Markup {
                     " Protected only"
                 }
                 label { "Max " input type="number" name="max" min="0" step="any" inputmode="decimal" placeholder="tADA"
-                    aria-label="Max price in tADA" value=(asked.said("max")); }
+                    aria-label="Max price in tADA" value=(asked.field("max")); }
                 button.quiet { "Apply" }
             }
             // Listings with only some of the words are always sorted best match first.
             @if !found.some_words {
                 nav.sorts aria-label="Sort" {
                     @for (value, words) in [("", "Newest")].into_iter().chain(SORTS) {
-                        a href=(asked.path(("sort", value), &[])) aria-current=[(asked.said("sort") == value).then_some("true")] { (words) }
+                        a href=(asked.path(("sort", value), &[])) aria-current=[(asked.field("sort") == value).then_some("true")] { (words) }
                     }
                 }
             }
@@ -222,8 +222,8 @@ fn bar(asked: &Asked, found: &SearchResults<'_>) -> Markup {
 mod tests {
     use super::*;
 
-    fn asked(query: &str) -> Asked {
-        Asked::read(url::form_urlencoded::parse(query.as_bytes()))
+    fn asked(query: &str) -> SearchQuery {
+        SearchQuery::read(url::form_urlencoded::parse(query.as_bytes()))
     }
 
     #[test]

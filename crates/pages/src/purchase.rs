@@ -19,7 +19,7 @@ use crate::{
 mod told;
 mod track;
 
-use told::{Offer, Told};
+use told::{Offer, StatusText};
 pub(crate) use told::{standing, tone};
 
 /// Data for rendering a purchase's page.
@@ -46,7 +46,7 @@ pub fn page(shown: &Shown<'_>) -> String {
     let Shown { purchase, listing, now, .. } = *shown;
     let told = told::tell(purchase, now);
     let title = listing.map_or("A prompt that is no longer for sale", |listing| &listing.title);
-    let changes_in = told.changes.map(|at| at.saturating_sub(now));
+    let changes_in = told.changes_at_ms.map(|at| at.saturating_sub(now));
     let main = html! {
         main #main.two data-purchase=(purchase.id) data-listing=(purchase.listing_id) data-buyer=(purchase.buyer_address)
             data-balance[purchase.paid_from_balance == Some(true)] data-readable[told::is_readable(purchase)]
@@ -66,7 +66,7 @@ pub fn page(shown: &Shown<'_>) -> String {
                 (parts::progress())
                 (parts::draft())
                 (goods())
-                (shown.unless_well(&told))
+                (shown.only_if_wrong(&told))
                 (shown.details())
             }
             (shown.receipt())
@@ -118,8 +118,8 @@ fn part(id: &str, content: &Markup) -> Markup {
 }
 
 /// Renders the button of an action. The script shows it to the buyer while the contract permits the action.
-fn button(Offer { action, label, unless_well }: &Offer) -> Markup {
-    let look = if unless_well.is_some() { "quiet" } else { "" };
+fn button(Offer { action, label, only_if_wrong }: &Offer) -> Markup {
+    let look = if only_if_wrong.is_some() { "quiet" } else { "" };
     html! { div.acts hidden data-action=(action.name()) { button.(look) type="button" { (label) } } }
 }
 
@@ -132,15 +132,15 @@ impl Shown<'_> {
     }
 
     /// Renders the purchase's state: a headline, one or two sentences, and the next step if there is one.
-    fn state(&self, told: &Told) -> Markup {
+    fn state(&self, told: &StatusText) -> Markup {
         let Self { purchase, now, .. } = *self;
-        let next_step = told.action.as_ref().filter(|offer| offer.unless_well.is_none());
+        let next_step = told.action.as_ref().filter(|offer| offer.only_if_wrong.is_none());
         html! {
             section.box.stack aria-label="State" {
                 (part("track", &track::steps(purchase, now)))
                 div #told data-part aria-live="polite" {
-                    h2 #next { (told.what) }
-                    p.small { (told.how) }
+                    h2 #next { (told.headline) }
+                    p.small { (told.explanation) }
                     @if let Some(verdict) = purchase.verification { p.small.soft { "The buyer says: " (said(verdict)) "." } }
                 }
                 (part("next-step", &html! { @if let Some(offer) = next_step { (button(offer)) } }))
@@ -157,8 +157,8 @@ impl Shown<'_> {
     }
 
     /// Renders the section with the action that the buyer needs only if something is wrong.
-    fn unless_well(&self, told: &Told) -> Markup {
-        let offered = told.action.as_ref().and_then(|offer| Some((offer, offer.unless_well.as_ref()?)));
+    fn only_if_wrong(&self, told: &StatusText) -> Markup {
+        let offered = told.action.as_ref().and_then(|offer| Some((offer, offer.only_if_wrong.as_ref()?)));
         part(
             "otherwise",
             &html! {

@@ -286,7 +286,7 @@ refusals! {
         Unknown => "masumi_terms_unknown",
         /// The quote's `pay_by` has passed.
         #[error("this quote has expired: request the terms again and pay under the new ones")]
-        Over => "masumi_terms_expired",
+        Expired => "masumi_terms_expired",
     }
 }
 

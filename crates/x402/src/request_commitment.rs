@@ -100,7 +100,7 @@ pub enum Bound {
 
 /// The content of a transaction's metadata under [`METADATA_LABEL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Carried {
+enum MetadataCommitment {
     Absent,
     Unsigned,
     Malformed,
@@ -231,7 +231,7 @@ impl Commitment {
     /// body does not contain the hash of the metadata.
     #[must_use]
     pub fn in_tx(tx: &SignedTx) -> Option<Self> {
-        if let Carried::Commitment(commitment) = carried(tx) { Some(commitment) } else { None }
+        if let MetadataCommitment::Commitment(commitment) = metadata_commitment(tx) { Some(commitment) } else { None }
     }
 
     /// Parses a commitment from 64 lowercase hexadecimal characters.
@@ -276,24 +276,26 @@ pub fn request_commitment(
     required: bool,
 ) -> Result<Bound, Refusal> {
     let info = payload.extensions.as_ref().and_then(|extensions| extensions.get(NAME)?.get("info"));
-    Ok(judge(carried(tx), info.and_then(|info| info.get("salt")), request, required)?)
+    Ok(judge(metadata_commitment(tx), info.and_then(|info| info.get("salt")), request, required)?)
 }
 
 /// Determines the outcome by the table in section "Server rules" of the extension's specification. `disclosed` is the
 /// salt in the payment's extensions.
 fn judge(
-    carried: Carried,
+    carried: MetadataCommitment,
     disclosed: Option<&Value>,
     request: Option<&RequestDigest>,
     required: bool,
 ) -> Result<Bound, InvalidCommitment> {
     match (carried, disclosed) {
-        (Carried::Unsigned, _) => Err(InvalidCommitment::Unsigned),
-        (Carried::Malformed, _) => Err(InvalidCommitment::Malformed("metadata label 402 must be {p: \"http:1\", h}")),
-        (Carried::Absent, Some(_)) => Err(InvalidCommitment::Malformed("a salt without metadata label 402")),
-        (Carried::Absent, None) if required => Err(InvalidCommitment::Missing),
-        (Carried::Absent, None) => Ok(Bound::No),
-        (Carried::Commitment(signed), disclosed) => {
+        (MetadataCommitment::Unsigned, _) => Err(InvalidCommitment::Unsigned),
+        (MetadataCommitment::Malformed, _) => {
+            Err(InvalidCommitment::Malformed("metadata label 402 must be {p: \"http:1\", h}"))
+        }
+        (MetadataCommitment::Absent, Some(_)) => Err(InvalidCommitment::Malformed("a salt without metadata label 402")),
+        (MetadataCommitment::Absent, None) if required => Err(InvalidCommitment::Missing),
+        (MetadataCommitment::Absent, None) => Ok(Bound::No),
+        (MetadataCommitment::Commitment(signed), disclosed) => {
             let salt = disclosed.and_then(Value::as_str).and_then(|text| text.parse::<ContentHash>().ok());
             let salt = salt.ok_or(InvalidCommitment::Malformed("info.salt must be 64 lowercase hexadecimal digits"))?;
             let expected = request.map(|request| request.salted(&Salt(*salt.as_bytes())));
@@ -304,16 +306,16 @@ fn judge(
 
 /// Finds the commitment in a transaction's metadata, after checking that the body contains the hash of the auxiliary
 /// data.
-fn carried(tx: &SignedTx) -> Carried {
+fn metadata_commitment(tx: &SignedTx) -> MetadataCommitment {
     let data = match (&tx.auxiliary_data, tx.auxiliary_data_hash) {
-        (None, None) => return Carried::Absent,
+        (None, None) => return MetadataCommitment::Absent,
         (Some(data), Some(hash)) if data.hash() == hash => data,
-        _ => return Carried::Unsigned,
+        _ => return MetadataCommitment::Unsigned,
     };
     match data.label(METADATA_LABEL) {
-        Ok(None) => Carried::Absent,
-        Ok(Some(value)) => read(value).map_or(Carried::Malformed, Carried::Commitment),
-        Err(_) => Carried::Malformed,
+        Ok(None) => MetadataCommitment::Absent,
+        Ok(Some(value)) => read(value).map_or(MetadataCommitment::Malformed, MetadataCommitment::Commitment),
+        Err(_) => MetadataCommitment::Malformed,
     }
 }
 

@@ -75,7 +75,7 @@ proptest! {
             let (verified, in_block) =
                 (SignedTx::parse(&verified.cbor).unwrap(), TransactionUtxos::read(&verified.cbor).unwrap());
             prop_assert_eq!((in_block.id, in_block.valid, &in_block.spent), (verified.id, true, &verified.inputs));
-            let made = in_block.made.iter().map(|made| &made.value);
+            let made = in_block.created.iter().map(|made| &made.value);
             prop_assert!(made.eq(verified.outputs.iter().map(|output| &output.value)));
         }
     }

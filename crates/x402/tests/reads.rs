@@ -65,7 +65,9 @@ impl Chain for Asked {
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
         let traced = |input: &Input| match &input.state {
-            InputState::Unspent(utxo) => Some(TracedOutput { utxo: utxo.clone(), spent_by: None, collateral: false }),
+            InputState::Unspent(utxo) => {
+                Some(TracedOutput { utxo: utxo.clone(), spent_by: None, not_on_ledger: false })
+            }
             _ => None,
         };
         let inputs = self.payment.inputs.iter().filter(|input| input.reference.tx == *tx);

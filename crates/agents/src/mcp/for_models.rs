@@ -19,7 +19,7 @@ const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);
 const MAX_DESCRIPTION: usize = 240;
 
 /// Formats a JSON object as text for a model, with purchased content at the end.
-pub(super) fn told(mut value: Value) -> String {
+pub(super) fn to_model_json(mut value: Value) -> String {
     explain(&mut value);
     let content = value.as_object_mut().and_then(|fields| fields.remove(CONTENT));
     let text = value.to_string();
@@ -35,8 +35,9 @@ fn explain(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(explain),
         Value::Object(fields) => {
-            let beside: Vec<(String, Value)> = fields.iter().filter_map(|(name, value)| beside(name, value)).collect();
-            fields.extend(beside);
+            let readable: Vec<(String, Value)> =
+                fields.iter().filter_map(|(name, value)| readable_member(name, value)).collect();
+            fields.extend(readable);
             fields.iter_mut().filter(|(name, _)| *name != CONTENT).for_each(|(_, value)| explain(value));
         }
         _ => {}
@@ -45,7 +46,7 @@ fn explain(value: &mut Value) {
 
 /// Returns the name and value of the readable member to insert beside an amount or a time, such as `priceTada` for
 /// `priceLovelace`. Returns `None` for any other member.
-fn beside(name: &str, value: &Value) -> Option<(String, Value)> {
+fn readable_member(name: &str, value: &Value) -> Option<(String, Value)> {
     let (readable, text) = (readable_name(name)?, value.as_str()?);
     let told = if TIMES.contains(&name) { iso(text.parse().ok()?)? } else { tada(text.parse().ok()?) };
     Some((readable, told.into()))
@@ -84,7 +85,7 @@ pub(super) fn spendable(balance: Lovelace, most: Lovelace, left: Lovelace) -> Lo
 }
 
 /// Returns the listing with its description truncated for search results.
-pub(super) fn in_a_list(listing: ListingSummary) -> ListingSummary {
+pub(super) fn with_short_description(listing: ListingSummary) -> ListingSummary {
     ListingSummary { description: cut(&listing.description), ..listing }
 }
 
@@ -115,7 +116,7 @@ mod tests {
     fn amounts_and_times_have_both_forms_and_content_comes_last() {
         let json = r#"{"content":{"text":"x"},"priceLovelace":"4250000","purchase":{"events":[{"at":"1790000000000"}],
             "escrow":{"deadlines":{"unlock":"1790000000999"}}},"tx":"ab"}"#;
-        let told = told(serde_json::from_str(json).unwrap());
+        let told = to_model_json(serde_json::from_str(json).unwrap());
         assert!(told.ends_with(r#","content":{"text":"x"}}"#), "{told}");
         let value: Value = serde_json::from_str(&told).unwrap();
         assert_eq!((&value["priceLovelace"], &value["priceTada"]), (&json!("4250000"), &json!("4.25")));
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn a_sellers_text_is_passed_on_unchanged() {
         let json = r#"{"content":{"priceLovelace":"1","text":"y"},"title":"priceLovelace"}"#;
-        let told = told(serde_json::from_str(json).unwrap());
+        let told = to_model_json(serde_json::from_str(json).unwrap());
         assert_eq!(told, r#"{"title":"priceLovelace","content":{"priceLovelace":"1","text":"y"}}"#);
     }
 
@@ -156,8 +157,8 @@ mod tests {
                 "sellerReputation": { "score": 100, "basis": 1000 }, "sellerAddress": "a".repeat(108), "contentHash": "b",
                 "sellerName": letter.repeat(40),
             });
-            let listings = vec![in_a_list(serde_json::from_value(listing).unwrap()); 50];
-            let text = told(json!({ "listings": listings }));
+            let listings = vec![with_short_description(serde_json::from_value(listing).unwrap()); 50];
+            let text = to_model_json(json!({ "listings": listings }));
             assert!(tokens(&text) < 25_000, "{letter}: {}", tokens(&text));
         }
     }

@@ -37,10 +37,10 @@ impl Body {
         self.messages.first().filter(|_| !self.is_batch)
     }
 
-    /// Returns the first request that calls a tool whose name satisfies `such`, or `None`.
+    /// Returns the first request that calls a tool whose name satisfies `predicate`, or `None`.
     #[must_use]
-    pub fn calling(&self, such: impl Fn(&str) -> bool) -> Option<&RpcRequest> {
-        self.messages.iter().find_map(|message| message.calling(&such))
+    pub fn calling(&self, predicate: impl Fn(&str) -> bool) -> Option<&RpcRequest> {
+        self.messages.iter().find_map(|message| message.calling(&predicate))
     }
 }
 
@@ -61,11 +61,11 @@ impl Message {
         matches!(self, Self::Request(request) if asking.contains(&request.method.as_str()))
     }
 
-    /// Returns the request if it calls a tool whose name satisfies `such`, or else `None`.
+    /// Returns the request if it calls a tool whose name satisfies `predicate`, or else `None`.
     #[must_use]
-    pub fn calling(&self, such: impl Fn(&str) -> bool) -> Option<&RpcRequest> {
+    pub fn calling(&self, predicate: impl Fn(&str) -> bool) -> Option<&RpcRequest> {
         let Self::Request(request) = self else { return None };
-        let named = request.params.get("name").and_then(Value::as_str).is_some_and(such);
+        let named = request.params.get("name").and_then(Value::as_str).is_some_and(predicate);
         (request.method == "tools/call" && named).then_some(request)
     }
 }

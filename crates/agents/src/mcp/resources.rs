@@ -9,7 +9,7 @@ use market::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    for_models::{listing_line, told},
+    for_models::{listing_line, to_model_json},
     message::{RpcCode, RpcError, invalid_params, object},
     shop::{Shelf, ShopError, parsed},
 };
@@ -88,7 +88,7 @@ pub(super) async fn read(shelf: &impl Shelf, params: &Map<String, Value>) -> Res
         error => failed(&error),
     })?;
     let listing = parsed(&listing).map_err(|error| failed(&error))?;
-    Ok(object(json!({ "contents": [{ "uri": uri, "mimeType": JSON, "text": told(listing) }] })))
+    Ok(object(json!({ "contents": [{ "uri": uri, "mimeType": JSON, "text": to_model_json(listing) }] })))
 }
 
 #[cfg(test)]

@@ -42,14 +42,19 @@ pub trait Shop {
     /// the listing.
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError>;
     /// Buys a listing with the balance of the service wallet. If the account already owns the listing, returns the
-    /// existing purchase; if the owner's approval is needed, asks for it. `agreed` is the price that the client
+    /// existing purchase; if the owner's approval is needed, asks for it. `expected_price` is the price that the client
     /// expects, if it sent one.
     ///
     /// A retry with the same listing and mode never pays twice, and the purchase continues if the client disconnects.
     /// Returns within 45 s, as pending if no block includes the payment by then.
-    async fn buy(&self, id: &ListingId, mode: DeliveryMode, agreed: Option<Lovelace>) -> Result<Ordered, ShopError>;
-    /// Returns a page of the account's purchases, newest first, and the cursor of the next page if there is one. `after`
-    /// is the previous page's cursor.
+    async fn buy(
+        &self,
+        id: &ListingId,
+        mode: DeliveryMode,
+        expected_price: Option<Lovelace>,
+    ) -> Result<Ordered, ShopError>;
+    /// Returns a page of the account's purchases, newest first, and the cursor of the next page if there is one.
+    /// `after` is the previous page's cursor.
     async fn purchases(&self, after: Option<Cursor>) -> Result<(Vec<Purchase>, Option<Cursor>), ShopError>;
     /// Returns one purchase, with its content if the account owns it and `with_content` is set.
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<OwnPurchase, ShopError>;

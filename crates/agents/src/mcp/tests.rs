@@ -152,9 +152,14 @@ impl Shop for Stall {
     async fn owned(&self, _: &ListingId) -> Result<Option<TxHash>, ShopError> {
         Ok(self.owned.then(|| TxHash::new([7; 32])))
     }
-    async fn buy(&self, _: &ListingId, mode: DeliveryMode, agreed: Option<Lovelace>) -> Result<Ordered, ShopError> {
+    async fn buy(
+        &self,
+        _: &ListingId,
+        mode: DeliveryMode,
+        expected_price: Option<Lovelace>,
+    ) -> Result<Ordered, ShopError> {
         self.refuse()?;
-        assert!(agreed.is_none_or(|agreed| agreed == Lovelace::from_ada(5)), "no test agrees to another price");
+        assert!(expected_price.is_none_or(|price| price == Lovelace::from_ada(5)), "no test agrees to another price");
         let listing = Rc::new(ListingTerms {
             id: ID.parse().unwrap(),
             title: "A hero".into(),

@@ -88,7 +88,7 @@ impl ToolResult {
     /// Creates a successful result from a view, and adds amounts in tADA and ISO times, which language models read more
     /// reliably.
     pub(super) fn of(view: &impl Serialize) -> Self {
-        Self { structured: Some(for_models::told(json!(view))), ..Self::default() }
+        Self { structured: Some(for_models::to_model_json(json!(view))), ..Self::default() }
     }
 
     /// Creates a failed result. `text` tells the model what to do next.

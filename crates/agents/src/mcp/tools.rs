@@ -19,7 +19,7 @@ use market::{
 };
 
 use super::{
-    for_models::{in_a_list, links, spendable, tada},
+    for_models::{links, spendable, tada, with_short_description},
     shop::{OrderOutcome, Ordered, Shelf, Shop, ShopError, WalletState, parsed},
     tool::{Tool, Toolset, tool},
     view::{content_page, filter},
@@ -150,7 +150,7 @@ pub(super) async fn search(shelf: &impl Shelf, arguments: SearchListings) -> Res
         (None, None)
     };
     Ok(FoundListings {
-        listings: listings.into_iter().map(in_a_list).collect(),
+        listings: listings.into_iter().map(with_short_description).collect(),
         next_cursor: page.next,
         matched,
         next: next.map(str::to_owned),

@@ -5,10 +5,10 @@
 //!   demo     no signature; the shared demo wallet's limits are fixed
 //! ```
 //!
-//! A single batch creates the account (with its service wallet on the first sign-in), sets its limits and inserts the grant.
-//! All of it requires that no grant has the consent request's id yet, so only the first answer counts. The batch also
-//! counts against a daily quota per network, because anyone can make up a wallet for an answer and a grant is stored
-//! for long.
+//! A single batch creates the account (with its service wallet on the first sign-in), sets its limits and inserts the
+//! grant. All of it requires that no grant has the consent request's id yet, so only the first answer counts. The batch
+//! also counts against a daily quota per network, because anyone can make up a wallet for an answer and a grant is
+//! stored for long.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ const MAX_CLEARED: u32 = 1_000;
 pub const MAX_APPROVED_A_DAY: u32 = 1_000;
 /// Maximum number of approvals per day by one owner after the network's quota is used up. Only owners of an account
 /// with a purchase get this extra quota.
-pub const MAX_APPROVED_OF_OWN: u32 = 20;
+pub const MAX_APPROVALS_PER_BUYER: u32 = 20;
 /// Maximum size in bytes of the request body with an owner's answer.
 pub const MAX_APPROVAL_BYTES: usize = 32 * 1_024;
 
@@ -78,7 +78,7 @@ pub enum ApprovalError {
     )]
     NoMoreToday {
         /// Number of seconds until the next day begins in UTC.
-        wait_s: u64,
+        retry_after_s: u64,
     },
     /// 503: the database is unavailable. The cause is only logged.
     #[error("the service cannot answer just now: try again in some seconds")]
@@ -219,9 +219,9 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         let writes = (clear(self.now_ms), writing.count(), writing.account(wallet), writing.grant(&id));
         let ((_, _, _, granted), known, address) = self.db.batch((writes, of_request, address)).await?;
         if granted.is_none() {
-            let wait_s = DAY_MS.saturating_sub(self.now_ms % DAY_MS).div_ceil(1_000);
+            let retry_after_s = DAY_MS.saturating_sub(self.now_ms % DAY_MS).div_ceil(1_000);
             let full = known.is_none();
-            return Err(if full { ApprovalError::NoMoreToday { wait_s } } else { RequestExpired.into() });
+            return Err(if full { ApprovalError::NoMoreToday { retry_after_s } } else { RequestExpired.into() });
         }
         let agent_address = address.ok_or_else(|| DatabaseError("no account for a grant".into()))?;
         let claims = Claims { grant: id, generation: 0, expires_at_ms: self.now_ms.saturating_add(CODE_MS) };
@@ -292,7 +292,7 @@ impl Writing<'_> {
         let sql = format!(
             "INSERT INTO granted_days (day, network, grants, request) SELECT ?1, whose, 1, ?3 \
              FROM (SELECT ?2 AS whose, {MAX_APPROVED_A_DAY} AS most \
-               UNION ALL SELECT ?4, {MAX_APPROVED_OF_OWN} WHERE EXISTS (SELECT 1 FROM payments p JOIN purchases ON id = p.tx_id WHERE p.owner = ?5)) \
+               UNION ALL SELECT ?4, {MAX_APPROVALS_PER_BUYER} WHERE EXISTS (SELECT 1 FROM payments p JOIN purchases ON id = p.tx_id WHERE p.owner = ?5)) \
              WHERE NOT {GRANTED} AND coalesce((SELECT grants FROM granted_days WHERE day = ?1 AND network = whose), 0) < most \
              LIMIT 1 ON CONFLICT (day, network) DO UPDATE SET grants = grants + 1, request = excluded.request"
         );

@@ -216,7 +216,7 @@ fn keys(fields: &Map<String, Value>) -> Result<Option<ClientKeys>, OAuthError> {
 const UNUSED_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Remaining lifetime of a registration in ms below which registering the same metadata again renews it. The renewal
 /// counts against the network's quota.
-const REPLAY_WINDOW_MS: u64 = UNUSED_MS / 2;
+const RENEW_BELOW_MS: u64 = UNUSED_MS / 2;
 /// Maximum number of bytes that the registrations of one client network may take on one day (UTC). Registrations need
 /// no signature: with the rate limit alone, one network could fill a seventh of a database in a day.
 pub const MAX_REGISTERED_A_DAY: u64 = 16 << 20;
@@ -239,7 +239,7 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
             u64::try_from(text.len()).unwrap_or(u64::MAX),
             id.as_str(),
             MAX_REGISTERED_A_DAY,
-            self.now_ms.saturating_add(REPLAY_WINDOW_MS),
+            self.now_ms.saturating_add(RENEW_BELOW_MS),
         );
         let keep: Write = sql::write!(
             "INSERT INTO oauth_clients (id, metadata, kept_until_ms) SELECT ?1, ?2, ?3 WHERE changes() > 0 \

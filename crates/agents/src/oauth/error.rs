@@ -17,19 +17,19 @@ pub struct OAuthError {
     #[source]
     pub cause: Option<DatabaseError>,
     /// Number of seconds after which the client may retry (`Retry-After`), for [`ErrorCode::TemporarilyUnavailable`].
-    pub wait_s: u64,
+    pub retry_after_s: u64,
 }
 
 impl OAuthError {
     /// Creates an error with this code and message.
     #[must_use]
     pub fn new(code: ErrorCode, description: impl Into<String>) -> Self {
-        Self { code, description: description.into(), cause: None, wait_s: WAIT_S }
+        Self { code, description: description.into(), cause: None, retry_after_s: WAIT_S }
     }
 
     /// Creates a `temporarily_unavailable` error, with the number of seconds after which the client may retry.
-    pub(super) fn busy(description: impl Into<String>, wait_s: u64) -> Self {
-        Self { wait_s, ..Self::new(ErrorCode::TemporarilyUnavailable, description) }
+    pub(super) fn busy(description: impl Into<String>, retry_after_s: u64) -> Self {
+        Self { retry_after_s, ..Self::new(ErrorCode::TemporarilyUnavailable, description) }
     }
 
     pub(super) fn invalid_request(description: impl Into<String>) -> Self {

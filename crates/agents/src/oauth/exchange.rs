@@ -108,7 +108,7 @@ fn verifier(form: &Form) -> Result<String, OAuthError> {
 
 /// Number of times that a grant's tokens were issued, the time of the newest issue, and the granted scope.
 #[derive(Deserialize)]
-struct Generation {
+struct TokenGeneration {
     generation: u32,
     rotated_at_ms: u64,
     scope: Scope,
@@ -184,7 +184,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         request: &TokenRequest,
         client_auth: &str,
         (verifier, redirect_uri): (&str, Option<&str>),
-    ) -> Write<Option<Generation>> {
+    ) -> Write<Option<TokenGeneration>> {
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
         sql::write!(
             "UPDATE oauth_grants SET generation = 1, rotated_at_ms = ?6, used_at_ms = ?6 \
@@ -207,7 +207,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         request: &TokenRequest,
         client_auth: &str,
         from: &str,
-    ) -> Result<Option<Generation>, OAuthError> {
+    ) -> Result<Option<TokenGeneration>, OAuthError> {
         let next = claims.generation.checked_add(1).ok_or_else(OAuthError::invalid_grant)?;
         let grant = claims.grant.to_string();
         let rotate: Write = sql::write!(
@@ -247,7 +247,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(newest)
     }
 
-    fn tokens(&self, claims: &Claims, newest: &Generation) -> Tokens {
+    fn tokens(&self, claims: &Claims, newest: &TokenGeneration) -> Tokens {
         let token = |kind, life_ms: u64| {
             let expires_at_ms = newest.rotated_at_ms.saturating_add(life_ms);
             let claims = Claims { grant: claims.grant, generation: newest.generation, expires_at_ms };

@@ -8,7 +8,7 @@ use sql::Database;
 
 use super::{
     ErrorCode,
-    approve::{ApprovalError, MAX_APPROVED_A_DAY, MAX_APPROVED_OF_OWN},
+    approve::{ApprovalError, MAX_APPROVALS_PER_BUYER, MAX_APPROVED_A_DAY},
     testing::*,
 };
 
@@ -124,7 +124,7 @@ fn approvals_of_one_network_take_a_small_part_of_the_database() {
     let day = bytes(&world) - before;
     assert!(5 * day * DAYS_KEPT < DATABASE, "{day} bytes a day");
     let refused = long_approval(&world, MAX_APPROVED_A_DAY);
-    assert!(matches!(refused, Err(ApprovalError::NoMoreToday { wait_s: 1..=86_400 })), "{refused:?}");
+    assert!(matches!(refused, Err(ApprovalError::NoMoreToday { retry_after_s: 1..=86_400 })), "{refused:?}");
     assert_eq!(live_grants(&world), MAX_APPROVED_A_DAY.to_string());
 }
 
@@ -215,7 +215,7 @@ fn an_owner_who_bought_has_approvals_beyond_the_quota_of_their_network() {
     let bought = "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, \
         creator_lovelace, status, bought_at_ms) SELECT tx_id, listing_id, mode, '', payer, payer_key, amount_lovelace, 0, 'settled', 1 FROM payments";
     block_on(world.db.execute::<()>(sql::write!(bought))).unwrap();
-    assert!((0..MAX_APPROVED_OF_OWN).all(|_| approve().is_ok()));
+    assert!((0..MAX_APPROVALS_PER_BUYER).all(|_| approve().is_ok()));
     assert!(matches!(approve(), Err(ApprovalError::NoMoreToday { .. })));
 }
 

@@ -83,7 +83,7 @@ impl Ledger {
 
     fn unspent(&self) -> BTreeMap<TxRef, Utxo> {
         let all = self.all();
-        let made = all.iter().flat_map(|tx| tx.utxos.made.iter().cloned()).chain(self.given.borrow().clone());
+        let made = all.iter().flat_map(|tx| tx.utxos.created.iter().cloned()).chain(self.given.borrow().clone());
         let spent: BTreeSet<TxRef> = all.iter().flat_map(|tx| tx.utxos.spent.iter().copied()).collect();
         made.map(|utxo| (utxo.reference, utxo)).filter(|(reference, _)| !spent.contains(reference)).collect()
     }
@@ -158,11 +158,11 @@ impl Chain for Ledger {
         let spent_by = |reference: &TxRef| self.spenders(reference).first().copied();
         let traced = |mut utxo: Utxo| {
             utxo.value.lovelace = self.told.get().unwrap_or(utxo.value.lovelace);
-            TracedOutput { spent_by: spent_by(&utxo.reference), utxo, collateral: false }
+            TracedOutput { spent_by: spent_by(&utxo.reference), utxo, not_on_ledger: false }
         };
         let blocks = self.blocks.borrow().clone();
         let found = blocks.into_iter().find(|(_, handed)| handed.utxos.id == *tx);
-        self.asked(|| found.map(|(_, handed)| handed.utxos.made.into_iter().map(traced).collect())).await
+        self.asked(|| found.map(|(_, handed)| handed.utxos.created.into_iter().map(traced).collect())).await
     }
 
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
@@ -217,7 +217,7 @@ impl Evaluate for Ledger {
     async fn evaluate_chained(&self, cbor: &[u8], _: &[Utxo]) -> Result<Evaluation, ChainError> {
         let utxos = TransactionUtxos::read(cbor).unwrap();
         let inputs: BTreeSet<TxRef> = utxos.spent.into_iter().collect();
-        let by_script = inputs.iter().enumerate().filter(|(_, input)| utxos.by_script.contains(input));
+        let by_script = inputs.iter().enumerate().filter(|(_, input)| utxos.spent_by_script.contains(input));
         let units: BTreeMap<usize, ExUnits> = by_script.map(|(index, _)| (index, LITTLE)).collect();
         self.asked(|| Evaluation::Accepted(units)).await
     }

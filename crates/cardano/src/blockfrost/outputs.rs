@@ -9,7 +9,7 @@ use super::{
     unspent::{MAX_OUTPUTS, OutputJson},
 };
 use crate::{
-    chain::{FewTokens, TracedOutput, Utxo},
+    chain::{TokenLimit, TracedOutput, Utxo},
     hash::{TxHash, TxRef},
 };
 
@@ -25,7 +25,7 @@ pub struct TransactionOutputs {
     outputs: Vec<TracedOutput>,
     bytes: usize,
     /// References of the outputs to collect, and the limit on their tokens; `None` to collect all outputs.
-    among: Option<(BTreeSet<TxRef>, FewTokens)>,
+    among: Option<(BTreeSet<TxRef>, TokenLimit)>,
 }
 
 impl TransactionOutputs {
@@ -39,7 +39,7 @@ impl TransactionOutputs {
     /// ([`crate::chain::Chain::outputs_among`]).
     #[must_use]
     pub fn among(asked: TxHash, named: BTreeSet<TxRef>, most_tokens: usize) -> Self {
-        Self { among: Some((named, FewTokens::new(most_tokens))), ..Self::of(asked) }
+        Self { among: Some((named, TokenLimit::new(most_tokens))), ..Self::of(asked) }
     }
 }
 
@@ -67,12 +67,12 @@ impl Collect for TransactionOutputs {
             return malformed("an output without an address");
         }
         let (spent_by, collateral) = (output.consumed_by_tx, output.collateral.unwrap_or_default());
-        let output = TracedOutput { utxo: output.utxo(self.asked, "")?, spent_by, collateral };
+        let output = TracedOutput { utxo: output.utxo(self.asked, "")?, spent_by, not_on_ledger: collateral };
         match &mut self.among {
             None => self.outputs.push(output),
             Some((named, few)) if named.contains(&output.utxo.reference) => {
                 let utxo = Utxo { inline_datum: None, ..output.utxo };
-                self.outputs.push(few.of(TracedOutput { utxo, ..output }));
+                self.outputs.push(few.truncate(TracedOutput { utxo, ..output }));
             }
             Some(_) => {}
         }

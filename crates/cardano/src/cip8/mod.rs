@@ -205,7 +205,7 @@ impl SignedMessage {
     /// Returns the value of the header `hashed`, which is not covered by the signature, or `None` if the header is
     /// absent.
     #[must_use]
-    pub const fn says_hashed(&self) -> Option<bool> {
+    pub const fn hashed_header(&self) -> Option<bool> {
         self.hashed
     }
 

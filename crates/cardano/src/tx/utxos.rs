@@ -51,9 +51,9 @@ pub struct TransactionUtxos {
     /// Spent outputs, in the order in which the body lists them.
     pub spent: Vec<TxRef>,
     /// Spent outputs that have a redeemer, and are therefore spent with a Plutus script. In the ledger's order.
-    pub by_script: Vec<TxRef>,
+    pub spent_by_script: Vec<TxRef>,
     /// Created outputs, in order.
-    pub made: Vec<Utxo>,
+    pub created: Vec<Utxo>,
 }
 
 /// Reason why bytes are not a transaction of an era since Shelley.
@@ -177,8 +177,8 @@ impl<'b> UtxosBody<'b> {
             validity_start: self.validity_start,
             ttl: self.ttl,
             spent,
-            by_script,
-            made: made.collect(),
+            spent_by_script: by_script,
+            created: made.collect(),
         })
     }
 }

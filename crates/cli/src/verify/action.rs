@@ -11,7 +11,7 @@ use escrow::{
     rules::{Effect, Rule},
 };
 
-use super::{Bounds, DraftedTx, NotAsAsked, Own, common, elsewhere, ensure, failed, only_to, sign};
+use super::{DraftLimits, DraftedTx, NotAsAsked, SigningWallet, common, elsewhere, ensure, failed, only_to, sign};
 
 /// Maximum fee of an action. An action costs about 0.5 tADA including the script.
 const MAX_FEE: Lovelace = Lovelace::from_ada(3);
@@ -32,10 +32,17 @@ const PARTS: &[TxPart] = &[
 ///
 /// # Errors
 /// Returns the first difference between the draft and the action.
-pub fn action(draft: &DraftedTx, (action, escrow): (Action, &Escrow), own: &Own<'_>) -> Result<SignedTx, NotAsAsked> {
+pub fn action(
+    draft: &DraftedTx,
+    (action, escrow): (Action, &Escrow),
+    own: &SigningWallet<'_>,
+) -> Result<SignedTx, NotAsAsked> {
     let tx = draft.read()?;
-    let theirs =
-        common(&tx, own, &Bounds { parts: PARTS, escrow: Some(&escrow.utxo), most_fee: MAX_FEE, commitment: None })?;
+    let theirs = common(
+        &tx,
+        own,
+        &DraftLimits { parts: PARTS, escrow: Some(&escrow.utxo), most_fee: MAX_FEE, commitment: None },
+    )?;
     let other = NotAsAsked::OtherAction(action.name());
     let Some(rule) = Rule::find(action, &escrow.datum) else { return Err(other) };
     match rule.effect {
@@ -62,8 +69,8 @@ pub fn action(draft: &DraftedTx, (action, escrow): (Action, &Escrow), own: &Own<
 
 /// Checks the collateral: it comes only from this wallet, it is small, and the rest of its inputs returns to the
 /// wallet.
-fn collateral(tx: &SignedTx, own: &Own<'_>) -> Result<(), NotAsAsked> {
-    let TransactionUtxos { spent, made, .. } = TransactionUtxos::read(&failed(tx))?;
+fn collateral(tx: &SignedTx, own: &SigningWallet<'_>) -> Result<(), NotAsAsked> {
+    let TransactionUtxos { spent, created: made, .. } = TransactionUtxos::read(&failed(tx))?;
     let lovelace_of = |input: &TxRef| {
         let known = own.utxos.iter().find(|utxo| utxo.reference == *input);
         known.map(|utxo| utxo.value.lovelace).ok_or(NotAsAsked::Input(*input))
@@ -75,5 +82,5 @@ fn collateral(tx: &SignedTx, own: &Own<'_>) -> Result<(), NotAsAsked> {
     }
     let returned = made.iter().map(|output| output.value.lovelace).sum();
     let lost = pledged.into_iter().sum::<Lovelace>().saturating_sub(returned);
-    ensure(lost <= MAX_COLLATERAL, NotAsAsked::TooMuchLocked(lost, MAX_COLLATERAL))
+    ensure(lost <= MAX_COLLATERAL, NotAsAsked::TooMuchCollateral(lost, MAX_COLLATERAL))
 }

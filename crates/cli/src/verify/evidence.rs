@@ -25,7 +25,7 @@ use cardano::{
 };
 use escrow::{
     AdminSignature, AssetValue, Datum, Deployment, PlutusAddress, Redeemer,
-    admin::suffice,
+    admin::have_enough_votes,
     dispute::DisputeWithdrawal,
     evidence::Winner,
     plan::Escrow,
@@ -138,7 +138,7 @@ pub struct Flaw {
 }
 
 /// Facts about a purchase that are derived from the transactions in its evidence file.
-pub struct Shown {
+pub struct Derived {
     /// For each step, the purchase's status after it, and the datum of the escrow output that the step creates, if any.
     pub steps: Vec<(String, Option<Vec<u8>>)>,
     pub decision: Option<Decision>,
@@ -157,7 +157,7 @@ pub struct Shown {
 
 /// An evidence file without contradictions, with the proofs of its fields.
 pub struct Checked {
-    pub shown: Shown,
+    pub derived: Derived,
     pub proofs: Proofs,
     /// Time of the service's statement, in POSIX ms; `None` unless the file has a statement with a verified signature.
     pub as_of: Option<Millis>,
@@ -178,7 +178,7 @@ struct ReadStep {
 }
 
 /// Returns the transactions of a purchase with the times of their blocks, according to the service.
-pub fn follows(purchase: &Purchase) -> Vec<(TxHash, Millis)> {
+pub fn transactions_of(purchase: &Purchase) -> Vec<(TxHash, Millis)> {
     let steps = purchase.events.iter().filter(|event| event.status != CREATOR_PAID);
     let mut steps: Vec<_> = steps.map(|event| (event.tx_hash, event.at)).collect();
     steps.dedup();
@@ -193,20 +193,20 @@ pub fn follows(purchase: &Purchase) -> Vec<(TxHash, Millis)> {
 pub fn check(evidence: &Evidence, blueprint: &Blueprint, keys: &[ServiceKey]) -> Result<Checked, Flaw> {
     let Evidence { version, purchase, steps, .. } = evidence;
     ensure(*version == VERSION, "version", "this program reads version 2")?;
-    let shown = shown(evidence, blueprint)?;
-    for (index, (step, (status, datum))) in steps.iter().zip(&shown.steps).enumerate() {
+    let derived = derive(evidence, blueprint)?;
+    for (index, (step, (status, datum))) in steps.iter().zip(&derived.steps).enumerate() {
         ensure(step.status == *status, format!("steps[{index}].status"), &format!("the transaction left {status}"))?;
         let same = step.datum == datum.as_ref().map(hex::encode);
         ensure(same, format!("steps[{index}].datum"), "the transaction made another escrow")?;
     }
-    let last = shown.steps.last().map(|(status, _)| status);
+    let last = derived.steps.last().map(|(status, _)| status);
     ensure(last == Some(&purchase.status), "purchase.status", "the last step left another")?;
-    ensure(evidence.decision == shown.decision, "decision", "the last transaction divides the money otherwise")?;
-    proofs(evidence, shown, keys)
+    ensure(evidence.decision == derived.decision, "decision", "the last transaction divides the money otherwise")?;
+    proofs(evidence, derived, keys)
 }
 
 /// Builds the table of the file's fields, each with the parties that prove it.
-fn proofs(file: &Evidence, shown: Shown, keys: &[ServiceKey]) -> Result<Checked, Flaw> {
+fn proofs(file: &Evidence, derived: Derived, keys: &[ServiceKey]) -> Result<Checked, Flaw> {
     use Prover::{Seller, Service, Signatures};
     let Evidence { listing, purchase, steps, decision, .. } = file;
     let statement = file.statement.as_deref().map(|jws| signed::statement(file, jws, keys)).transpose()?;
@@ -226,11 +226,11 @@ fn proofs(file: &Evidence, shown: Shown, keys: &[ServiceKey]) -> Result<Checked,
     proofs.add("listing.sellerAddress", listing.seller_address, &[service]);
     proofs.add("purchase.id", purchase.id, &[(Signatures, true), service]);
     proofs.add("purchase.mode", purchase.mode.as_str(), &[(Signatures, is_protected), service]);
-    proofs.add("purchase.buyerAddress", purchase.buyer_address, &[(Signatures, shown.names_buyer), service]);
+    proofs.add("purchase.buyerAddress", purchase.buyer_address, &[(Signatures, derived.names_buyer), service]);
     proofs.add("purchase.status", &purchase.status, &[service]);
     proofs.add("steps", steps, &[service]);
-    proofs.add("payment", &shown.payment, &[(Signatures, true)]);
-    if let Some(address) = &shown.seller {
+    proofs.add("payment", &derived.payment, &[(Signatures, true)]);
+    if let Some(address) = &derived.seller {
         proofs.add("quote", format!("signed by {address}"), &[seller]);
     }
     if let Some(Decision { buyer_lovelace, seller_lovelace, .. }) = decision {
@@ -248,7 +248,7 @@ fn proofs(file: &Evidence, shown: Shown, keys: &[ServiceKey]) -> Result<Checked,
         proofs.add("receipt", "the service delivered to the buyer", &[(Service, proven)]);
     }
     let as_of = statement.filter(|(_, proven)| *proven).map(|(said, _)| said.issued_at);
-    Ok(Checked { shown, proofs, as_of })
+    Ok(Checked { derived, proofs, as_of })
 }
 
 /// Derives the facts of a purchase from the transactions of a file. The statuses, datums and decision that the file
@@ -256,7 +256,7 @@ fn proofs(file: &Evidence, shown: Shown, keys: &[ServiceKey]) -> Result<Checked,
 ///
 /// # Errors
 /// Returns the first part that contradicts another.
-pub fn shown(evidence: &Evidence, blueprint: &Blueprint) -> Result<Shown, Flaw> {
+pub fn derive(evidence: &Evidence, blueprint: &Blueprint) -> Result<Derived, Flaw> {
     let Evidence { service, listing, purchase, quote, salt_digest, steps, .. } = evidence;
     let read = steps.iter().enumerate().map(|(index, step)| read(index, step)).collect::<Result<Vec<_>, _>>()?;
     let ordered = steps.is_sorted_by(|before, after| before.at <= after.at);
@@ -277,13 +277,13 @@ pub fn shown(evidence: &Evidence, blueprint: &Blueprint) -> Result<Shown, Flaw> 
             ensure(rest.is_empty(), "steps", "an instant purchase has one transaction")?;
             pays_seller(evidence, &first.utxos)?;
             let home = purchase.buyer_address.to_string();
-            Ok(Shown {
+            Ok(Derived {
                 steps: vec![("settled".into(), None)],
                 decision: None,
                 open: None,
                 result: vec![],
                 payment: format!("{} to {}", listing.price_lovelace.display_tada(), listing.seller_address),
-                names_buyer: first.utxos.made.iter().any(|output| output.address == home),
+                names_buyer: first.utxos.created.iter().any(|output| output.address == home),
                 seller: None,
             })
         }
@@ -320,7 +320,7 @@ fn pays_seller(Evidence { listing, purchase, .. }: &Evidence, utxos: &Transactio
     let own = listing.seller_address.payment_key() == purchase.buyer_address.payment_key();
     ensure(!own, "listing.sellerAddress", "it is the buyer's own")?;
     let seller = listing.seller_address.to_string();
-    let paid = utxos.made.iter().filter(|output| output.address == seller).map(|output| output.value.lovelace);
+    let paid = utxos.created.iter().filter(|output| output.address == seller).map(|output| output.value.lovelace);
     let paid: Vec<Lovelace> = paid.collect();
     ensure(!paid.is_empty(), "listing.sellerAddress", "the payment has no output to it")?;
     ensure(paid.contains(&listing.price_lovelace), "listing.priceLovelace", "not paid")
@@ -345,7 +345,7 @@ fn lock(
     ensure(!quote.extra.escrow().is_some_and(unsigned), "quote", "it has terms that the seller did not sign")?;
     let price = quote.amount.get() == listing.price_lovelace.get();
     ensure(price, "listing.priceLovelace", "the quote has another amount")?;
-    let escrows = first.utxos.made.iter().filter_map(|made| Escrow::read(made.clone(), &deployment).ok());
+    let escrows = first.utxos.created.iter().filter_map(|made| Escrow::read(made.clone(), &deployment).ok());
     let signature = quote.extra.escrow().map(|extra| &extra.reference_signature);
     let mut under = escrows.filter(|escrow| Some(&escrow.datum.reference_signature) == signature);
     let (Some(escrow), None) = (under.next(), under.next()) else {
@@ -363,7 +363,7 @@ fn lock(
 }
 
 /// Follows an escrow from its lock through the remaining steps, and checks that the contract permits each.
-fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<Shown, Flaw> {
+fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<Derived, Flaw> {
     let payment = format!("{} locked in {}", lock.utxo.value.lovelace.display_tada(), lock.utxo.address);
     let seller = Some(lock.datum.seller.to_string());
     let mut steps = vec![(lock.datum.state.name().to_owned(), lock.utxo.inline_datum.clone())];
@@ -379,7 +379,7 @@ fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<Sh
         let named = rule.ok_or_else(unknown)?.signer(&escrow.datum).map_err(|error| flaw(&part, error.to_string()))?;
         let signed = named.is_none_or(|key| step.tx.vkey_witnesses.iter().any(|witness| witness.key_hash() == key));
         ensure(signed, &part, "who must sign this action did not")?;
-        current = match escrow.spent_into(&step.utxos.made) {
+        current = match escrow.spent_into(&step.utxos.created) {
             Spent::Continues(next) => {
                 if !next.datum.result_hash.is_empty() {
                     result.clone_from(&next.datum.result_hash);
@@ -399,7 +399,7 @@ fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<Sh
         };
     }
     let open = current.map(|escrow| escrow.utxo.reference);
-    Ok(Shown { steps, decision, open, result, payment, names_buyer: true, seller })
+    Ok(Derived { steps, decision, open, result, payment, names_buyer: true, seller })
 }
 
 /// Returns the arbiters' decision for the escrow output `own_ref`, or `None` if too few arbiters signed it.
@@ -411,7 +411,7 @@ fn decided(
     ending: Ending,
 ) -> Option<Decision> {
     let intent = DisputeWithdrawal { own_ref, buyer_value, seller_value };
-    if !block_on(suffice(&Native, &deployment.parameters, &intent, signatures)) {
+    if !block_on(have_enough_votes(&Native, &deployment.parameters, &intent, signatures)) {
         return None;
     }
     let keys = signatures.iter().filter_map(|signature| signature.verification_key.as_slice().try_into().ok());

@@ -23,7 +23,7 @@ use x402_cardano::{
     wire::PaymentRequirements,
 };
 
-use super::{Bounds, DraftedTx, NotAsAsked, Own, common, ensure, must_be_plain, only_to, sign};
+use super::{DraftLimits, DraftedTx, NotAsAsked, SigningWallet, common, ensure, must_be_plain, only_to, sign};
 
 /// Maximum fee of a payment. A payment with 32 inputs costs about 0.3 tADA, and the largest possible one less than 1.
 const MAX_FEE: Lovelace = Lovelace::from_ada(1);
@@ -65,7 +65,7 @@ pub struct SignedDraft {
 }
 
 /// The purchase that the user asked for, with which a draft is compared.
-pub struct Asked<'a> {
+pub struct RequestedPurchase<'a> {
     pub listing: &'a Listing,
     pub mode: DeliveryMode,
     /// Blueprint of the escrow contract, the only contract that may receive money.
@@ -79,37 +79,43 @@ pub struct Asked<'a> {
 ///
 /// # Errors
 /// Returns the first difference between the draft and the command.
-pub fn payment(draft: &DraftedTx, asked: &Asked<'_>, own: &Own<'_>) -> Result<SignedDraft, NotAsAsked> {
+pub fn payment(
+    draft: &DraftedTx,
+    requested: &RequestedPurchase<'_>,
+    own: &SigningWallet<'_>,
+) -> Result<SignedDraft, NotAsAsked> {
     let tx = draft.read()?;
     let unpaid = Unpaid::deserialize(&draft.payment).map_err(|error| NotAsAsked::Terms(error.to_string()))?;
     let Unpaid { accepted, payload, extensions } = unpaid;
     // `None` if the service does not support request commitments.
-    let (request, salt) = &asked.request;
+    let (request, salt) = &requested.request;
     let commitment = request.is_declared_in(&extensions)?.then(|| request.salted(salt));
-    let theirs = common(&tx, own, &Bounds { parts: &[], escrow: None, most_fee: MAX_FEE, commitment })?;
+    let theirs = common(&tx, own, &DraftLimits { parts: &[], escrow: None, most_fee: MAX_FEE, commitment })?;
     ensure(accepted.network == api_types::NETWORK, NotAsAsked::Network)?;
-    let (amount, price) = (Lovelace::new(accepted.amount.get()).unwrap_or(Lovelace::MAX), asked.listing.price_lovelace);
+    let (amount, price) =
+        (Lovelace::new(accepted.amount.get()).unwrap_or(Lovelace::MAX), requested.listing.price_lovelace);
     ensure(amount == price, NotAsAsked::Amount { paid: amount, asked: price })?;
     // The service would reject a payment of another payer after it is signed.
     let other = || NotAsAsked::Terms("payload.nonce is not an input of the transaction".into());
     ensure(tx.inputs.contains(&payload.nonce), other())?;
     let named = own.utxos.iter().find(|utxo| utxo.reference == payload.nonce);
     let payer: Address = named.and_then(|utxo| utxo.address.parse().ok()).ok_or_else(other)?;
-    let (pay_to, paid, terms) = match asked.mode {
-        DeliveryMode::Instant => (asked.listing.seller_address.to_string(), instant(&theirs, asked)?, None),
+    let (pay_to, paid, terms) = match requested.mode {
+        DeliveryMode::Instant => (requested.listing.seller_address.to_string(), instant(&theirs, requested)?, None),
         DeliveryMode::Protected => {
-            let (terms, _) = authorized(&accepted, (&asked.listing.id, &asked.listing.content_hash), asked.blueprint)?;
+            let (terms, _) =
+                authorized(&accepted, (&requested.listing.id, &requested.listing.content_hash), requested.blueprint)?;
             // Later times would lock the money for longer.
             let issued = terms.deadlines().issued_at();
             ensure(issued.is_some_and(|at| at.abs_diff(own.now) <= MAX_AGE_MS), NotAsAsked::Deadlines)?;
-            let paid = protected(&theirs, &accepted, asked)?;
+            let paid = protected(&theirs, &accepted, requested)?;
             (accepted.pay_to.clone(), paid, Some(terms))
         }
     };
     let tx = sign(&tx, own)?;
     // The rules for locks need the buyer's signature.
     if let Some(terms) = &terms {
-        let parameters = asked.parameters;
+        let parameters = requested.parameters;
         let lock = verify_lock(LockFacts { tx: &tx, terms, payer: &payer, parameters, slots: &api_types::SLOTS })?;
         let refund = lock.datum.buyer_payout_address();
         // With a return address, a refund would need an output with a datum, which this program does not sign.
@@ -120,25 +126,29 @@ pub fn payment(draft: &DraftedTx, asked: &Asked<'_>, own: &Own<'_>) -> Result<Si
     Ok(SignedDraft { tx, payer, accepted, pay_to, paid, terms, is_committed: commitment.is_some() })
 }
 
-fn instant(theirs: &[&Output], asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked> {
-    let seller = asked.listing.seller_address;
+fn instant(theirs: &[&Output], requested: &RequestedPurchase<'_>) -> Result<Lovelace, NotAsAsked> {
+    let seller = requested.listing.seller_address;
     let output = only_to(theirs, &seller.to_bytes(), &seller.to_string())?;
     must_be_plain(output)?;
     ensure(output.value.assets.is_empty(), NotAsAsked::NotPlain("tokens"))?;
-    let (paid, price) = (output.value.lovelace, asked.listing.price_lovelace);
+    let (paid, price) = (output.value.lovelace, requested.listing.price_lovelace);
     ensure(paid == price, NotAsAsked::Amount { paid, asked: price })?;
     Ok(paid)
 }
 
 /// Checks the output to the contract and returns the locked lovelace. The datum is checked once the transaction is
 /// signed.
-fn protected(theirs: &[&Output], accepted: &PaymentRequirements, asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked> {
+fn protected(
+    theirs: &[&Output],
+    accepted: &PaymentRequirements,
+    requested: &RequestedPurchase<'_>,
+) -> Result<Lovelace, NotAsAsked> {
     let known: PlutusAddress = accepted.pay_to.parse().map_err(|error| NotAsAsked::Terms(format!("payTo: {error}")))?;
     let output = only_to(theirs, &known.to_bytes(), &accepted.pay_to)?;
-    let (paid, price) = (output.value.lovelace, asked.listing.price_lovelace);
+    let (paid, price) = (output.value.lovelace, requested.listing.price_lovelace);
     ensure(paid >= price, NotAsAsked::Amount { paid, asked: price })?;
     let beside = paid.saturating_sub(price);
-    ensure(beside <= MAX_COLLATERAL, NotAsAsked::TooMuchLocked(beside, MAX_COLLATERAL))?;
+    ensure(beside <= MAX_COLLATERAL, NotAsAsked::TooMuchCollateral(beside, MAX_COLLATERAL))?;
     Ok(paid)
 }
 

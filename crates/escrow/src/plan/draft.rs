@@ -39,7 +39,7 @@ impl DraftError {
     /// Returns `true` if a retry with more of the wallet's outputs may succeed, because the given outputs hold too
     /// little lovelace, or are so small or so full of tokens and scripts that the transaction becomes too large.
     #[must_use]
-    pub const fn wants_more_of_the_wallet(&self) -> bool {
+    pub const fn may_succeed_with_more_utxos(&self) -> bool {
         self.lacks_funds()
             || matches!(self, Self::Build(BuildError::TooLarge { .. } | BuildError::ScriptsTooLarge { .. }))
     }

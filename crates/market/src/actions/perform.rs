@@ -72,7 +72,7 @@ const fn is_done(action: BuyerAction, state: Status) -> bool {
 }
 
 /// Describes a pending transaction of this kind to the buyer.
-const fn doing(kind: Kind) -> &'static str {
+const fn pending_words(kind: Kind) -> &'static str {
     match kind {
         Kind::Result => "the seller's proof of delivery",
         Kind::Collect => "the seller's collection",
@@ -96,7 +96,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         action: BuyerAction,
         owner: &Owner<'_>,
     ) -> Result<TxHash, ActionError> {
-        let known = self.known(purchase).await?;
+        let known = self.stored_purchase(purchase).await?;
         if known.buyer != owner.account.wallet_address {
             let is_own = owner.account.keys().contains(known.buyer.payment_key());
             return Err(if is_own { ActionError::OwnWallet(known.buyer) } else { NoEscrow::Unknown.into() });
@@ -125,7 +125,11 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
                 return Err(ActionError::NotNow { action, state: state.name() });
             }
             if let Some(entry) = self.database.fetch(spending(&escrow.utxo.reference)).await? {
-                return if entry.kind == kind { Ok(entry.tx) } else { Err(ActionError::OnItsWay(doing(entry.kind))) };
+                return if entry.kind == kind {
+                    Ok(entry.tx)
+                } else {
+                    Err(ActionError::OnItsWay(pending_words(entry.kind)))
+                };
             }
             if let Some(tx) = self.attempt(purchase, action, &escrow, owner, attempt).await? {
                 return Ok(tx);

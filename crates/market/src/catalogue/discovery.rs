@@ -33,7 +33,7 @@ pub enum PaymentFilter {
 pub struct ForSale {
     pub terms: ListingTerms,
     /// Time at which the listing was last edited, or created if it was never edited, in ISO 8601, UTC.
-    pub since: String,
+    pub changed_at: String,
 }
 
 #[derive(Deserialize)]
@@ -43,7 +43,7 @@ struct Since {
 
 impl From<Both<ListingTerms, Since>> for ForSale {
     fn from(Both(terms, Since { since }): Both<ListingTerms, Since>) -> Self {
-        Self { terms, since }
+        Self { terms, changed_at: since }
     }
 }
 
@@ -64,34 +64,34 @@ fn for_sale_columns() -> String {
 }
 
 /// SQL parts that select listings by how they can be paid.
-struct Chosen<'a> {
+struct PaymentSelection<'a> {
     /// SQL condition that uses only indexed columns.
     condition: &'static str,
     /// Value of the condition's parameter `?1`, if it has one.
     seller: Option<&'a Address>,
     /// Column of the table `listings_counted` with the number of matching listings in each block of [`BLOCK`] listings;
     /// `None` for a single seller, whose listings are few.
-    counted: Option<&'static str>,
+    count_column: Option<&'static str>,
 }
 
 impl PaymentFilter {
-    const fn chosen(&self, with_escrow: bool) -> Chosen<'_> {
-        let (condition, seller, counted) = match self {
+    const fn chosen(&self, with_escrow: bool) -> PaymentSelection<'_> {
+        let (condition, seller, count_column) = match self {
             Self::Any if with_escrow => ("hidden_at_ms IS NULL AND ?1 IS NULL", None, Some("visible_listings")),
             Self::Any => ("hidden_at_ms IS NULL AND ?1 IS NULL AND instant = 1", None, Some("instant")),
             Self::To(seller) => ("hidden_at_ms IS NULL AND seller_address = ?1 AND instant = 1", Some(seller), None),
             Self::IntoEscrow => ("hidden_at_ms IS NULL AND ?1 IS NULL AND protected = 1", None, Some("protected")),
         };
-        Chosen { condition, seller, counted }
+        PaymentSelection { condition, seller, count_column }
     }
 }
 
-impl Chosen<'_> {
+impl PaymentSelection<'_> {
     /// Returns two SQL queries: one for the sequence numbers of a page of listings (limit `?2`, offset `?3`), newest
     /// first, and one for the total number of listings.
     fn selection(&self) -> (String, String) {
         let condition = self.condition;
-        let Some(own) = self.counted else {
+        let Some(own) = self.count_column else {
             let shown = format!("FROM listings INDEXED BY listings_by_seller WHERE {condition}");
             let picked = format!("SELECT seq AS which {shown} ORDER BY seq DESC LIMIT ?2 OFFSET ?3");
             return (picked, format!("SELECT count(*) {shown}"));
@@ -215,7 +215,7 @@ pub async fn search(
     if question.is_empty() {
         return Ok(SearchResult { listings: vec![], more: false });
     }
-    let Chosen { condition, seller, .. } = paid.chosen(with_escrow);
+    let PaymentSelection { condition, seller, .. } = paid.chosen(with_escrow);
     // The condition's `?1`.
     let mut bound = Parameters(vec![seller.into()]);
     let following = limit.saturating_add(1);

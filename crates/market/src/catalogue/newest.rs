@@ -4,7 +4,7 @@ use api_types::Listing;
 use serde::Deserialize;
 use sql::{DatabaseError, Param, Read, ReadDatabase};
 
-use super::{FIGURES_BYTES, LISTING_JSON, LISTINGS, MAX_WHOLE, MAX_WHOLE_BYTES, Page};
+use super::{FIGURES_BYTES, LISTING_JSON, LISTINGS, MAX_UNFILTERED, MAX_UNFILTERED_BYTES, Page};
 
 /// Reads the newest listings of the catalogue.
 ///
@@ -33,8 +33,8 @@ pub(crate) fn matching(condition: &str, params: Vec<Param>) -> Read<Vec<Listed>>
         include_str!("newest.sql"),
         figures = FIGURES_BYTES,
         shown = format_args!("hidden_at_ms IS NULL AND {condition}"),
-        most = MAX_WHOLE,
-        most_bytes = MAX_WHOLE_BYTES,
+        most = MAX_UNFILTERED,
+        most_bytes = MAX_UNFILTERED_BYTES,
         listing = LISTING_JSON,
         listings = LISTINGS,
     );

@@ -88,7 +88,7 @@ struct Order {
     /// SQL expression for the integer to sort by, in descending order.
     key: &'static str,
     /// SQL expression for the second sort key, before the sequence number.
-    tied: &'static str,
+    second_key: &'static str,
     /// Terms of `ORDER BY`, in the order of the index.
     by: &'static str,
     /// SQL table or join that yields listings in this order.
@@ -114,10 +114,10 @@ impl Order {
             }
             Sort::Reputation => {
                 let by = "reputation DESC, latest_seq DESC, address DESC, seq DESC";
-                return Self { key: "reputation", tied: "latest_seq", by, from: BY_SELLERS };
+                return Self { key: "reputation", second_key: "latest_seq", by, from: BY_SELLERS };
             }
         };
-        Self { key, tied: "0", by, from }
+        Self { key, second_key: "0", by, from }
     }
 }
 
@@ -241,7 +241,7 @@ impl Filter {
 
     /// Returns the SQL that reads a page directly from the index of the requested sort order.
     fn scan_index(&self, limit: u32, bound: &mut Parameters) -> String {
-        let Order { key, tied, by, from } = Order::of(self.sort);
+        let Order { key, second_key, by, from } = Order::of(self.sort);
         let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));
         let within = match self.sort {
             Sort::Newest => "seq >= (SELECT s FROM edge)".to_owned(),
@@ -254,16 +254,16 @@ impl Filter {
         };
         format!(
             "edge AS MATERIALIZED (SELECT coalesce(max(k), {NONE}) AS k, coalesce(max(n), {NONE}) AS n, \
-               coalesce(max(s), {NONE}) AS s FROM (SELECT {key} AS k, {tied} AS n, seq AS s FROM {from} \
+               coalesce(max(s), {NONE}) AS s FROM (SELECT {key} AS k, {second_key} AS n, seq AS s FROM {from} \
                  WHERE hidden_at_ms IS NULL AND {behind} ORDER BY {by} LIMIT 1 OFFSET {MAX_SCANNED} - 1)), \
-             picked AS MATERIALIZED (SELECT {key} AS k, {tied} AS n, seq AS s FROM {from} \
+             picked AS MATERIALIZED (SELECT {key} AS k, {second_key} AS n, seq AS s FROM {from} \
                WHERE {wanted} AND {behind} AND {within} ORDER BY {by} LIMIT {limit} + 1)"
         )
     }
 
     /// Returns the SQL that sorts the candidates that the query `found` selects, and picks the page.
     fn sort_candidates(&self, found: &str, limit: u32, bound: &mut Parameters) -> String {
-        let Order { key, tied, by, .. } = Order::of(self.sort);
+        let Order { key, second_key, by, .. } = Order::of(self.sort);
         let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));
         let sellers = match self.sort == Sort::Reputation || self.min_reputation.is_some() {
             true => "CROSS JOIN sellers ON address = seller_address",
@@ -271,7 +271,7 @@ impl Filter {
         };
         format!(
             "edge (k, s) AS (SELECT 0, {NONE}), found (which) AS MATERIALIZED ({found}), \
-             picked AS MATERIALIZED (SELECT {key} AS k, {tied} AS n, seq AS s FROM found \
+             picked AS MATERIALIZED (SELECT {key} AS k, {second_key} AS n, seq AS s FROM found \
                CROSS JOIN listings INDEXED BY listings_shown ON seq = which {sellers} \
                WHERE {wanted} AND {behind} ORDER BY {by} LIMIT {limit} + 1)"
         )

@@ -69,7 +69,7 @@ pub enum QuotaExceeded {
         /// Daily quota of all sellers together, in bytes.
         bytes: u64,
         /// Number of seconds until the daily quota is reset at 00:00 UTC.
-        wait_s: u64,
+        retry_after_s: u64,
     },
 }
 
@@ -239,8 +239,8 @@ impl Offer<'_> {
     }
 
     const fn tomorrow(&self) -> QuotaExceeded {
-        let wait_s = DAY_MS.saturating_sub(self.now_ms % DAY_MS).div_ceil(1_000);
-        QuotaExceeded::Today { bytes: self.quota.daily_bytes, wait_s }
+        let retry_after_s = DAY_MS.saturating_sub(self.now_ms % DAY_MS).div_ceil(1_000);
+        QuotaExceeded::Today { bytes: self.quota.daily_bytes, retry_after_s }
     }
 
     fn outcome(&self, OfferState { id, json, quota }: OfferState) -> Option<Stored> {

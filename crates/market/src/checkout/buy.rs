@@ -126,9 +126,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Some(WalletBlocked::Any(Blocked::Owned { purchase })) => {
                 return self.bought_before(order, &purchase).await.map(Some);
             }
-            Some(WalletBlocked::Any(Blocked::Paying { tx })) => return self.resume_purchase(order, &tx).await,
+            Some(WalletBlocked::Any(Blocked::PaymentOpen { tx })) => return self.resume_purchase(order, &tx).await,
             Some(WalletBlocked::Any(Blocked::OffSale)) => return Err(BuyError::UnknownListing),
-            Some(WalletBlocked::Any(Blocked::PriceEnded)) => return Err(BuyError::PriceChanged),
+            Some(WalletBlocked::Any(Blocked::PriceNotOffered)) => return Err(BuyError::PriceChanged),
             Some(WalletBlocked::Restoring) => return Err(Unavailable::Restoring.into()),
             Some(WalletBlocked::Any(Blocked::Unresolved)) => {
                 match self.look_up_failed_payments(&terms.id, &account.keys(), Some(&wallet)).await? {
@@ -278,7 +278,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                 Err(content_missing(&order.terms.content_hash).into())
             }
             Claim::Blocked(WalletBlocked::Any(Blocked::OffSale)) => Err(BuyError::UnknownListing),
-            Claim::Blocked(WalletBlocked::Any(Blocked::PriceEnded)) => Err(BuyError::PriceChanged),
+            Claim::Blocked(WalletBlocked::Any(Blocked::PriceNotOffered)) => Err(BuyError::PriceChanged),
             Claim::Blocked(WalletBlocked::SpendRefused(why)) => Err(why.into()),
             Claim::Blocked(_) => Ok(Next::Done(None)),
         }

@@ -103,7 +103,7 @@ impl PayRequest<'_> {
             return Ok(());
         }
         // While it is not known whether a node accepted the payment, the payer must not pay again.
-        if record.is_unanswered() {
+        if record.awaits_submission_answer() {
             return Err(not_settled(&Settlement::Pending(None), &record.entry.tx, &record.payer));
         }
         Err(NotSettled::OtherResource.into())
@@ -186,7 +186,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             && (is_ours || record.entry.kind.names_its_listing());
         if may_be_in_block {
             self.outbox().refresh(&mut record.entry, None, pay.trust(&record.payer), self.now).await?;
-        } else if record.is_unanswered() && !is_same_listing {
+        } else if record.awaits_submission_answer() && !is_same_listing {
             self.outbox().refresh(&mut record.entry, None, Trust::Unproven, self.now).await?;
         }
         Ok(record.entry.state != EntryState::Refused)
@@ -249,7 +249,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     /// Records that the content is delivered, unless the client has disconnected. If the database fails, the content is
     /// delivered nevertheless, and a repeated request with the same header gets the content again.
     async fn mark_delivered(&self, record: &PaymentRecord) {
-        if record.delivered_at_ms.is_some() || (self.hung_up)() {
+        if record.delivered_at_ms.is_some() || (self.client_disconnected)() {
             return;
         }
         if let Err(error) = self.database.execute(payment::mark_delivered(&record.entry.tx, self.now)).await {
@@ -366,7 +366,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Blocked::Claimed => self.resume_equal(pay, &new.tx).await,
             Blocked::Owned { purchase } => self.already_owned(pay, new, &purchase).await,
             // This transaction has not been public, so its sender is the payer of the unconfirmed payment too.
-            Blocked::Paying { tx } => self.already_paying(pay, new, &tx).await,
+            Blocked::PaymentOpen { tx } => self.already_paying(pay, new, &tx).await,
             Blocked::Unresolved => {
                 match self.look_up_failed_payments(new.listing_id, &[*new.payer.payment_key()], None).await? {
                     FailedPayments::NotIncluded(checked) => new.checked = checked,
@@ -382,7 +382,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Blocked::TermsTaken => Err(NotSettled::Duplicate.into()),
             Blocked::IdentifierTaken => Err(PayError::IdentifierTaken),
             Blocked::OffSale => Err(PayError::OffSale),
-            Blocked::PriceEnded => Err(PayError::Refused(InvalidAccepted::Differs("amount").into())),
+            Blocked::PriceNotOffered => Err(PayError::Refused(InvalidAccepted::Differs("amount").into())),
             Blocked::ContentMissing => Err(content_missing(&pay.terms.content_hash).into()),
         }
     }
@@ -400,7 +400,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let owned = record.filter(|record| record.is_purchase() && !record.is_refunded());
         let Some(mut owned) = owned else { return Ok(None) };
         pay.ensure_same_listing(&owned)?;
-        new.name(self.database, purchase, self.now).await?;
+        new.bind_identifier(self.database, purchase, self.now).await?;
         if owned.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed) {
             self.observe(&mut owned).await?;
         }
@@ -418,7 +418,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         other: &TxHash,
     ) -> Result<Option<PaidContent>, PayError> {
         self.ensure_not_public(pay, &new.payer).await?;
-        new.name(self.database, other, self.now).await?;
+        new.bind_identifier(self.database, other, self.now).await?;
         let Some(record) = self.database.fetch(payment::by_tx(other)).await? else { return Ok(None) };
         match self.resume(pay, record).await {
             Err(PayError::NotSettled(Refusal::Settlement(NotSettled::LedgerRefused(_) | NotSettled::Expired), _)) => {

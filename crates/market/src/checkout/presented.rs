@@ -54,7 +54,7 @@ impl<'a> Presented<'a> {
         };
         let tx = Payment::read(&payload.payload)?.tx;
         let is_committed = request_commitment(&payload, &tx, request, false)? == Bound::ToThisRequest;
-        let is_secret = payload.is_bound() || identifier.is_some() || is_committed;
+        let is_secret = payload.has_secret() || identifier.is_some() || is_committed;
         let known_as = if is_secret { ContentHash::of(header.as_bytes()) } else { of_network(header, network) };
         Ok(Self { text: header, tx: tx.id, header: known_as, is_secret, is_committed, identifier })
     }

@@ -38,7 +38,7 @@ use crate::{
 
 /// Interval, in polls, at which the lock is looked up as well as its result. The buyer may spend the lock before the
 /// seller's result does; then a block includes the lock, but never the result.
-const RESULT_POLLS: usize = 2;
+const LOCK_POLL_INTERVAL: usize = 2;
 
 /// Point at which a request starts to settle a payment.
 #[derive(Clone, Copy)]
@@ -80,7 +80,7 @@ pub(super) struct IncludedPayment {
 type StoredPayment = (Option<PaymentRecord>, Option<PurchaseRow>);
 
 /// A lock (the transaction that pays into the escrow) and its result, while one request settles them.
-struct LockRun<'a> {
+struct LockSettlement<'a> {
     lock: &'a mut Entry,
     result_hash: ContentHash,
     result: Option<Entry>,
@@ -172,7 +172,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     /// result. Reads the chain's tip first, and then checks that the provider still shows the recorded block, because a
     /// rollback may have removed it.
     pub(super) async fn observe(&self, record: &mut PaymentRecord) -> Result<(), ChainError> {
-        if let Some((_, depth)) = self.chain.depth_of(&record.facts.deciding_tx(&record.entry.tx)).await? {
+        if let Some((_, depth)) = self.chain.depth_of(&record.facts.latest_tx(&record.entry.tx)).await? {
             record.facts.observe(depth);
         }
         Ok(())
@@ -246,9 +246,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             Start::Submit | Start::Submitted => None,
             Start::Resume => self.database.fetch(result_poster::live_result(&lock.tx)).await?,
         };
-        let mut run = LockRun { lock, result_hash, result, read: None, trust, now: self.now };
+        let mut run = LockSettlement { lock, result_hash, result, read: None, trust, now: self.now };
         let (end, rest) = self.drive_lock(&mut run, resumes).await?;
-        let LockRun { lock, read, .. } = run;
+        let LockSettlement { lock, read, .. } = run;
         let outcome = match (end, read) {
             (Some(end), _) => end,
             (None, Some((Some(record), purchase))) => included(record, purchase, content),
@@ -264,7 +264,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     /// Returns how the lock failed, if it did, and the unused part of the schedule.
     async fn drive_lock(
         &self,
-        run: &mut LockRun<'_>,
+        run: &mut LockSettlement<'_>,
         at_once: bool,
     ) -> Result<(Option<PaymentOutcome>, &[Millis]), Unavailable> {
         let (mut rest, mut looks_at_once, mut polls) = (self.schedule, at_once, 0_usize);
@@ -288,7 +288,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
                 Some(result) => blocks.may_include(&result.tx, self.chain).await,
                 None => true,
             };
-            let lists_lock = run.lock.state != EntryState::Included && self.chain.listed_in(&run.lock.tx).is_some();
+            let lists_lock =
+                run.lock.state != EntryState::Included && self.chain.cached_tip_with(&run.lock.tx).is_some();
             if !may_be_included && !lists_lock {
                 continue;
             }
@@ -296,7 +297,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
                 break;
             }
             polls = polls.saturating_add(1);
-            if run.result.is_none() || is_last || lists_lock || polls % RESULT_POLLS == 0 {
+            if run.result.is_none() || is_last || lists_lock || polls % LOCK_POLL_INTERVAL == 0 {
                 let end = self.poll_lock(run, is_at_once || is_last).await?;
                 if end.is_some() {
                     return Ok((end, rest));
@@ -308,7 +309,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
 
     /// Posts the result, unless it is already pending or the lock cannot be spent yet. A failure is retried at the next
     /// poll, and later by the watcher.
-    async fn post_result(&self, run: &mut LockRun<'_>) {
+    async fn post_result(&self, run: &mut LockSettlement<'_>) {
         let may_be_spent = matches!(run.lock.state, EntryState::Submitted | EntryState::Included);
         let (None, true, Some(seller)) = (&run.result, may_be_spent, self.seller) else { return };
         let clock = self.clock.saturating_add(run.now.saturating_sub(self.now));
@@ -320,7 +321,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     }
 
     /// Returns whether a block includes the result. If so, records the inclusion of the lock and of the result.
-    async fn result_is_included(&self, run: &mut LockRun<'_>) -> Result<bool, Unavailable> {
+    async fn result_is_included(&self, run: &mut LockSettlement<'_>) -> Result<bool, Unavailable> {
         let Some(result) = &mut run.result else { return Ok(false) };
         let Ok(block) = self.chain.inclusion_of(&result.tx).await else { return Ok(false) };
         let Some(block) = block.filter(|block| block.valid) else {
@@ -366,7 +367,11 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     }
 
     /// Looks up the lock on the chain, but not its result. Returns how the lock failed, if it did.
-    async fn poll_lock(&self, run: &mut LockRun<'_>, asks_tip: bool) -> Result<Option<PaymentOutcome>, Unavailable> {
+    async fn poll_lock(
+        &self,
+        run: &mut LockSettlement<'_>,
+        asks_tip: bool,
+    ) -> Result<Option<PaymentOutcome>, Unavailable> {
         // A lagging provider may not show a recorded block. Only the watcher, which compares blocks, undoes inclusions.
         if run.lock.state == EntryState::Included {
             return Ok(None);

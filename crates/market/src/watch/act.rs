@@ -22,7 +22,7 @@ use sql::{Database, Write};
 
 use super::{
     ArbiterClient, Keys, Ledger,
-    context::{MAX_UNSERVED, Tick},
+    context::{MAX_PROVIDER_FAILURES, Tick},
     due::{self, DuePayout},
     plan::{DueAction, Task},
 };
@@ -55,7 +55,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         mut tasks: VecDeque<Task>,
         needs: Lovelace,
     ) -> Result<(), PortError> {
-        let mut unserved = 0_u32;
+        let mut provider_failures = 0_u32;
         while let Some(task) = tasks.pop_front() {
             if self.is_put_aside(&task) {
                 continue;
@@ -63,12 +63,13 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             if self.calls_left() < self.calls_for(&task) {
                 return Ok(());
             }
-            let cases = task.cases();
-            let purchases: Vec<TxHash> = cases.iter().map(|action| action.due.purchase).collect();
-            let late: Vec<Write> = cases.iter().map(|action| due::retry_later(&action.due, self.view.clock)).collect();
+            let escrows = task.escrows();
+            let purchases: Vec<TxHash> = escrows.iter().map(|action| action.due.purchase).collect();
+            let late: Vec<Write> =
+                escrows.iter().map(|action| due::retry_later(&action.due, self.view.clock)).collect();
             match self.perform(deployment, task, needs).await {
                 Ok(instead) => {
-                    unserved = 0;
+                    provider_failures = 0;
                     instead.into_iter().rev().for_each(|job| tasks.push_front(Task::Act(job)));
                 }
                 Err(PortError::Chain(ChainError::BudgetExhausted | ChainError::TimeOver)) => return Ok(()),
@@ -78,13 +79,13 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                         self.late_results.entry(purchase).and_modify(|why| *why = error.to_string());
                     }
                     // The provider is at fault and not this task, so the next one would fail too.
-                    if matches!(&error, PortError::Chain(error) if error.serves_nothing()) {
+                    if matches!(&error, PortError::Chain(error) if error.rejects_all_calls()) {
                         return Ok(());
                     }
                     self.write(late).await?;
-                    unserved =
-                        unserved.saturating_add(u32::from(!matches!(error, PortError::Chain(ChainError::TooLong))));
-                    if unserved >= MAX_UNSERVED {
+                    provider_failures = provider_failures
+                        .saturating_add(u32::from(!matches!(error, PortError::Chain(ChainError::TooLong))));
+                    if provider_failures >= MAX_PROVIDER_FAILURES {
                         return Ok(());
                     }
                 }
@@ -249,7 +250,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
         };
         self.report.acted.push(format!("{what}: {}", new.tx));
-        if entry.state == EntryState::Submitted && platform.chains {
+        if entry.state == EntryState::Submitted && platform.may_spend_unconfirmed {
             platform.shown.extend(change.iter().map(|utxo| utxo.reference));
             platform.unconfirmed.extend(change.iter().cloned());
         }
@@ -265,11 +266,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
 impl Task {
     /// Returns the escrows on which the task acts.
-    fn cases(&self) -> &[DueAction] {
+    fn escrows(&self) -> &[DueAction] {
         match self {
             Self::Pay(_) | Self::Split => &[],
             Self::Ask(action) => std::slice::from_ref(action),
-            Self::Act(cases) => cases,
+            Self::Act(actions) => actions,
         }
     }
 }

@@ -21,7 +21,7 @@ use sql::{Both, Database, Write};
 
 use super::{
     ArbiterClient, Keys, Ledger,
-    context::{MAX_UNSERVED, Tick},
+    context::{MAX_PROVIDER_FAILURES, Tick},
     reconcile::found_in,
     restore::unknown_escrows,
     stored::{self, UnreadTransaction},
@@ -44,7 +44,7 @@ const CALLS_PER_TRANSACTION: u32 = 2;
 /// consecutive provider failures it still tolerates.
 struct Allowance {
     foreign: u32,
-    unserved: u32,
+    provider_failures: u32,
 }
 
 /// Result of reading a transaction from the history of the contract's address.
@@ -77,7 +77,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     ) -> Result<bool, PortError> {
         let known = self.report.steps;
         let address = deployment.address().to_string();
-        let mut allowance = Allowance { foreign: MAX_FOREIGN, unserved: 0 };
+        let mut allowance = Allowance { foreign: MAX_FOREIGN, provider_failures: 0 };
         let mut again = unread.into_iter().map(Into::into).collect();
         while self.calls_left() > 0 {
             let page = match self.ports.chain.address_transactions(&address, next, PAGE).await {
@@ -184,7 +184,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         before: &[IncludedTx],
         allowance: &mut Allowance,
     ) -> HistoryEntry {
-        if allowance.foreign == 0 || allowance.unserved >= MAX_UNSERVED || self.calls_left() < CALLS_PER_TRANSACTION {
+        if allowance.foreign == 0
+            || allowance.provider_failures >= MAX_PROVIDER_FAILURES
+            || self.calls_left() < CALLS_PER_TRANSACTION
+        {
             return HistoryEntry::NoCalls;
         }
         allowance.foreign = allowance.foreign.saturating_sub(1);
@@ -202,9 +205,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         };
         let served = !matches!(
             &read,
-            Err(PortError::Chain(error)) if error.serves_nothing() || matches!(error, ChainError::Unavailable(_))
+            Err(PortError::Chain(error)) if error.rejects_all_calls() || matches!(error, ChainError::Unavailable(_))
         );
-        allowance.unserved = if served { 0 } else { allowance.unserved.saturating_add(1) };
+        allowance.provider_failures = if served { 0 } else { allowance.provider_failures.saturating_add(1) };
         let read = read.unwrap_or_else(|error| {
             self.report.note(&listed.tx, &error);
             HistoryEntry::NotNow

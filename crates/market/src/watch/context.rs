@@ -11,9 +11,9 @@ use crate::{contents::Contents, escrow_steps::write_each, platform::PlatformWall
 
 /// Number of provider calls that each run of the watcher reserves for due escrows. Looking up open transactions cannot
 /// use them.
-pub(super) const CALLS_KEPT: u32 = 16;
+pub(super) const RESERVED_CALLS: u32 = 16;
 /// Number of failed provider calls after which a part of the watcher's run leaves the rest of its work to the next run.
-pub(super) const MAX_UNSERVED: u32 = 3;
+pub(super) const MAX_PROVIDER_FAILURES: u32 = 3;
 
 /// State of the chain, and stored progress of earlier runs, as read at the start of a run of the watcher.
 #[derive(Clone, Copy)]

@@ -12,10 +12,10 @@ use crate::purchase::newest;
 pub(super) const PAGE: u32 = 128;
 /// Time in ms after an escrow's last deadline. Actions without a deadline (collecting, refunding, asking the arbiter)
 /// are ordered as if their deadline were at that time.
-const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
+const ASSUMED_DEADLINE_MS: Millis = 60 * 60 * 1_000;
 /// Time in ms that each failure of an action without a deadline adds to its assumed deadline, so that the escrow is
 /// handled later.
-const FAILED_MS: Millis = 10 * 60 * 1_000;
+const FAILURE_PENALTY_MS: Millis = 10 * 60 * 1_000;
 /// Time in ms that each failed attempt to post a result adds when results are ordered. New results therefore come
 /// first, and all others are retried about equally often.
 const RESULT_FAILED_MS: Millis = 5 * 60_000;
@@ -28,7 +28,7 @@ const MAX_DOUBLINGS: u32 = 3;
 /// dispute until the deadline.
 const LAST_CHECK_MS: Millis = 4 * 60_000;
 /// Interval in ms for checking escrows whose deadlines have passed.
-const SELDOM_MS: Millis = 24 * 60 * 60 * 1_000;
+const EXPIRED_CHECK_MS: Millis = 24 * 60 * 60 * 1_000;
 
 /// An escrow on which the watcher may have to act now, with its sale.
 #[derive(Clone, Debug, Deserialize)]
@@ -85,7 +85,7 @@ impl Due {
     /// Returns whether the escrow may have been spent by a transaction that was already read from the address's
     /// history. This can be so if the escrow was checked before, or if its current output is in a block up to
     /// `read_to`, the height up to which the history is read.
-    pub const fn may_be_gone(&self, read_to: u64) -> bool {
+    pub const fn may_be_spent(&self, read_to: u64) -> bool {
         self.next_at > 0 || self.height <= read_to
     }
 }
@@ -117,8 +117,9 @@ pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
             // the content.
             result =
                 format_args!("e.submit_result_ms - {SUBMIT_RESULT_MS} + coalesce(w.failures, 0) * {RESULT_FAILED_MS}"),
-            no_deadline =
-                format_args!("e.external_dispute_unlock_ms + {NO_DEADLINE_MS} + coalesce(w.failures, 0) * {FAILED_MS}"),
+            no_deadline = format_args!(
+                "e.external_dispute_unlock_ms + {ASSUMED_DEADLINE_MS} + coalesce(w.failures, 0) * {FAILURE_PENALTY_MS}"
+            ),
         ),
         clock,
         u64::try_from(except).unwrap_or(u64::MAX)
@@ -136,7 +137,7 @@ pub(super) fn payouts() -> Read<Vec<DuePayout>> {
 
 /// Builds the statement that stores the result for an escrow (a hash over the lock's id and the delivered content), so
 /// that the content is read only once.
-pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Write {
+pub(super) fn store_result(purchase: &TxHash, result: &ContentHash) -> Write {
     sql::write!(
         "INSERT INTO escrow_watch (purchase_id, utxo, next_at_ms, delivered_hash) \
          SELECT purchase_id, utxo, next_at_ms, ?2 FROM escrows WHERE purchase_id = ?1 \
@@ -161,7 +162,7 @@ pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Write {
 pub(super) fn next_check(until: Millis, deadlines: &Deadlines, clock: Millis) -> Millis {
     let last = deadlines.unlock.saturating_sub(LAST_CHECK_MS);
     let stops = [deadlines.submit_result, last, deadlines.unlock, deadlines.external_dispute_unlock];
-    let next = stops.into_iter().find(|stop| *stop > clock).unwrap_or(clock.saturating_add(SELDOM_MS));
+    let next = stops.into_iter().find(|stop| *stop > clock).unwrap_or(clock.saturating_add(EXPIRED_CHECK_MS));
     if until == Millis::MAX { next } else { until }
 }
 

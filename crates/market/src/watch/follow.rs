@@ -6,7 +6,7 @@ use sql::Database;
 
 use super::{
     ArbiterClient, Keys, Ledger,
-    context::{MAX_UNSERVED, Tick, View},
+    context::{MAX_PROVIDER_FAILURES, Tick, View},
     due::{self, Due},
 };
 use crate::{
@@ -23,23 +23,23 @@ const SOON_MS: Millis = 60_000;
 impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a, D, C, K, S, A> {
     /// Checks whether these idle escrows were spent. Schedules the next check of each for the time given with it.
     pub(super) async fn follow_all(&mut self, waiting: Vec<(Due, Millis)>) -> Result<(), PortError> {
-        let mut unserved = 0_u32;
+        let mut provider_failures = 0_u32;
         let (mut later, mut statements) = (vec![], vec![]);
         for (due, until) in waiting {
-            if self.calls_left() < CALLS_PER_STEP || unserved >= MAX_UNSERVED {
+            if self.calls_left() < CALLS_PER_STEP || provider_failures >= MAX_PROVIDER_FAILURES {
                 later.push((due, self.view.clock.saturating_add(SOON_MS)));
                 continue;
             }
             let followed = self.follow(&due.utxo).await;
             if followed.is_ok() {
-                unserved = 0;
+                provider_failures = 0;
             }
             match followed {
                 Ok(Spending::Unspent) => later.push((due, until)),
                 Ok(Spending::SpentBy(_)) => {}
                 Ok(Spending::Unknown) => statements.push(due::retry_later(&due, self.view.clock)),
                 Err(error) => {
-                    unserved = unserved.saturating_add(u32::from(error.is_unserved()));
+                    provider_failures = provider_failures.saturating_add(u32::from(error.is_provider_down()));
                     self.report.note(&due.purchase, &error);
                     statements.push(due::retry_later(&due, self.view.clock));
                 }

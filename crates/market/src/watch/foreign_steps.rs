@@ -12,7 +12,7 @@ use sql::{Database, Read, Write};
 
 use super::{
     ArbiterClient, Keys, Ledger,
-    context::{CALLS_KEPT, Tick},
+    context::{RESERVED_CALLS, Tick},
 };
 use crate::{chain_state::SETTLED_DEPTH, contents::Contents};
 
@@ -46,7 +46,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         for RecheckedStep { purchase, tx, height } in steps {
             let answer = match asked.get(&tx) {
                 Some(block) => Ok(*block),
-                None if asked.len() >= MAX_ASKED || self.calls_left() <= CALLS_KEPT => break,
+                None if asked.len() >= MAX_ASKED || self.calls_left() <= RESERVED_CALLS => break,
                 None => self.ports.chain.inclusion_of(&tx).await,
             };
             if let Ok(block) = answer {

@@ -22,7 +22,7 @@ const MAX_PLANNED: usize = 96;
 /// Maximum number of pages of due escrows that one run of the watcher reads.
 const MAX_PAGES: u32 = 8;
 /// Time in ms before the deadline for a result. If no result is posted by then, an alarm is raised.
-const PRESSING_MS: Millis = 5 * 60_000;
+const RESULT_ALARM_MS: Millis = 5 * 60_000;
 /// Upper estimate of the network fees and collateral of one run of the watcher.
 const FEES: Lovelace = Lovelace::from_ada(200);
 /// Maximum number of escrows per transaction. The cost per result is lowest with about four, the cost per collection
@@ -143,14 +143,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 }
                 let decided = self.decide(&due, self.calls_left() > kept).await;
                 if let (None, Ok(Some((_, Some(delivered))))) = (due.delivered, &decided) {
-                    writes.push(due::keep_delivered(&due.purchase, delivered));
+                    writes.push(due::store_result(&due.purchase, delivered));
                 }
                 match (decided, due.datum().cloned()) {
                     (Ok(None), _) => {}
                     (Ok(Some((NextStep::Wait(until), _))), Ok(datum)) => {
                         self.late_results.remove(&due.purchase);
                         let until = due::next_check(until, &datum.deadlines, self.view.clock);
-                        let to = if due.may_be_gone(self.view.read_to) { &mut waiting } else { &mut later };
+                        let to = if due.may_be_spent(self.view.read_to) { &mut waiting } else { &mut later };
                         to.push((due, until));
                     }
                     (Ok(Some((step, result))), Ok(datum)) => actions.push(DueAction { due, datum, step, result }),
@@ -228,7 +228,7 @@ fn is_pressing(datum: &Datum, view: &View) -> bool {
     ours && !datum.has_result() && is_nearly_over(datum, view.clock)
 }
 
-/// Returns whether the deadline for posting a result is less than [`PRESSING_MS`] away, or has passed.
+/// Returns whether the deadline for posting a result is less than [`RESULT_ALARM_MS`] away, or has passed.
 pub(super) fn is_nearly_over(datum: &Datum, clock: Millis) -> bool {
-    datum.deadlines.submit_result < clock.saturating_add(PRESSING_MS)
+    datum.deadlines.submit_result < clock.saturating_add(RESULT_ALARM_MS)
 }

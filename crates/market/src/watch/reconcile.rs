@@ -2,12 +2,12 @@
 //! back, and submits, confirms or closes them.
 
 use cardano::{TxHash, chain::Inclusion, tx::TransactionUtxos};
-use outbox::{Decision, Entry, EntryState, Trust, by_id, mark_block_on_chain, rechecked, to_recheck};
+use outbox::{Decision, Entry, EntryState, Trust, by_id, clear_recheck, clear_recheck_of_block, to_recheck};
 use sql::{Database, DatabaseError, Read};
 
 use super::{
     ArbiterClient, Keys, Ledger,
-    context::{CALLS_KEPT, MAX_UNSERVED, Tick},
+    context::{MAX_PROVIDER_FAILURES, RESERVED_CALLS, Tick},
     foreign_steps::RecheckedStep,
     stored::SeenBlock,
 };
@@ -44,11 +44,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     async fn entries_of_removed_blocks(&mut self, blocks: Vec<SeenBlock>) -> Result<Vec<Entry>, PortError> {
         let (mut statements, mut gone) = (vec![], vec![]);
         for block in blocks {
-            if self.calls_left() <= CALLS_KEPT {
+            if self.calls_left() <= RESERVED_CALLS {
                 break;
             }
             match self.is_on_chain(&block, &self.view.tip).await {
-                Ok(true) => statements.push(mark_block_on_chain(block.height, &block.hash)),
+                Ok(true) => statements.push(clear_recheck_of_block(block.height, &block.hash)),
                 Ok(false) => gone.push(block.hash),
                 Err(error) => {
                     self.report.note(&block.hash, &error);
@@ -68,16 +68,16 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     /// Compares these outbox entries with the chain. An entry that fails does not delay the others.
     async fn reconcile_entries(&mut self, mut entries: Vec<Entry>) -> Result<(), PortError> {
         let mut found = Vec::new();
-        let mut unserved = 0_u32;
+        let mut provider_failures = 0_u32;
         for entry in &mut entries {
-            if self.calls_left() <= CALLS_KEPT || unserved >= MAX_UNSERVED {
+            if self.calls_left() <= RESERVED_CALLS || provider_failures >= MAX_PROVIDER_FAILURES {
                 break;
             }
             let tx = entry.tx;
             match self.reconcile_entry(entry).await {
                 Ok(did) => found.extend(did),
                 Err(error) => {
-                    unserved = unserved.saturating_add(u32::from(error.is_unserved()));
+                    provider_failures = provider_failures.saturating_add(u32::from(error.is_provider_down()));
                     self.report.note(&tx, &error);
                 }
             }
@@ -110,9 +110,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         // A conflict that was found before may have given up this entry too.
         let entry = self.ports.database.fetch(by_id(tx)).await?;
         let Some(entry) = entry.filter(|entry| entry.state.is_open()) else { return Ok(false) };
-        let mut unserved = None;
-        for escrow in read(&entry)?.by_script {
-            if self.calls_left() <= CALLS_KEPT {
+        let mut provider_failures = None;
+        for escrow in read(&entry)?.spent_by_script {
+            if self.calls_left() <= RESERVED_CALLS {
                 break;
             }
             match self.follow(&escrow).await {
@@ -123,11 +123,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 }
                 Ok(Spending::Unspent | Spending::Unknown) => {}
                 // The other escrows are followed anyway.
-                Err(error @ PortError::Chain(_)) => unserved = Some(error),
+                Err(error @ PortError::Chain(_)) => provider_failures = Some(error),
                 Err(error) => return Err(error),
             }
         }
-        unserved.map_or(Ok(false), Err)
+        provider_failures.map_or(Ok(false), Err)
     }
 
     /// Looks up an outbox entry's transaction without submitting it. Returns the decision, and the effects on escrows
@@ -137,22 +137,24 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let decision = self.outbox().observe(entry, Some(&self.view.tip), Trust::Unproven, self.ports.now).await?;
         match &decision {
             Decision::Include(_) => self.report.confirmed = self.report.confirmed.saturating_add(1),
-            Decision::Wait if was == EntryState::Included => self.ports.database.execute(rechecked(&entry.tx)).await?,
+            Decision::Wait if was == EntryState::Included => {
+                self.ports.database.execute(clear_recheck(&entry.tx)).await?
+            }
             Decision::Expire => self.report.note(&entry.tx, &"expired"),
             Decision::Refuse(reason) => self.report.note(&entry.tx, reason),
             _ => {}
         }
         // If the transaction was not found, its stored block does not count: if two runs notice this, only one of them
         // records it.
-        let block = entry.block.filter(|_| decision != Decision::Unconfirm);
+        let block = entry.block.filter(|_| decision != Decision::Reopen);
         let block = block.filter(|block| entry.state == EntryState::Included && knows(&self.view.tip, block));
         let found = block.map(|block| found_in(entry, &block)).transpose()?.flatten();
         Ok((decision, found))
     }
 }
 
-/// Builds the query that reads the lowest blocks whose entries are to be checked again. Blocks with only settlements for
-/// other servers come last.
+/// Builds the query that reads the lowest blocks whose entries are to be checked again. Blocks with only settlements
+/// for other servers come last.
 pub(super) fn blocks_to_recheck() -> Read<Vec<SeenBlock>> {
     sql::read!(
         "SELECT block_height AS height, block_hash AS hash FROM outbox WHERE recheck = 1 \

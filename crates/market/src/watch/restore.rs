@@ -72,7 +72,7 @@ pub(super) fn unknown_escrows(
 
 /// Returns the escrows that a transaction creates and that name this seller.
 fn escrows_of(utxos: &TransactionUtxos, deployment: &Deployment, seller: &Address) -> impl Iterator<Item = Escrow> {
-    let escrows = utxos.made.iter().filter_map(|made| Escrow::read(made.clone(), deployment).ok());
+    let escrows = utxos.created.iter().filter_map(|made| Escrow::read(made.clone(), deployment).ok());
     escrows.filter(|escrow| escrow.datum.seller.key_address().as_ref() == Some(seller))
 }
 
@@ -229,7 +229,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let (Some(terms), Some(account)) = (terms, account) else { return Ok(None) };
         let seller = terms.seller_address.to_string();
         // The price may have changed since the payment, or since the backup.
-        let mut paid = utxos.made.iter().filter(|made| made.address == seller).map(|made| made.value.lovelace);
+        let mut paid = utxos.created.iter().filter(|made| made.address == seller).map(|made| made.value.lovelace);
         let (mode, amount) = match (paid.find(|paid| *paid >= MIN_PRICE), self.locked_price(utxos)) {
             (Some(paid), _) => (DeliveryMode::Instant, paid),
             (None, Some(price)) => (DeliveryMode::Protected, price),

@@ -162,7 +162,7 @@ impl Ledger {
         let mempool = self.mempool.borrow();
         let pending = mempool.iter().filter(|_| with_mempool);
         let txs = blocks.iter().flat_map(|block| &block.txs).chain(pending);
-        txs.flat_map(|tx| tx.utxos.made.iter().map(|made| (made.reference, made.clone()))).collect()
+        txs.flat_map(|tx| tx.utxos.created.iter().map(|made| (made.reference, made.clone()))).collect()
     }
 
     /// Returns the outputs that the next transaction could spend.
@@ -291,8 +291,8 @@ impl Chain for Ledger {
         }
         let spent = self.indexed(|| self.spent(false));
         let traced =
-            |utxo: Utxo| TracedOutput { spent_by: spent.get(&utxo.reference).copied(), utxo, collateral: false };
-        Ok(self.indexed(|| self.find(tx)).map(|tx| tx.utxos.made.into_iter().map(traced).collect()))
+            |utxo: Utxo| TracedOutput { spent_by: spent.get(&utxo.reference).copied(), utxo, not_on_ledger: false };
+        Ok(self.indexed(|| self.find(tx)).map(|tx| tx.utxos.created.into_iter().map(traced).collect()))
     }
 
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
@@ -316,7 +316,7 @@ impl Chain for Ledger {
         let there = |utxo: &Utxo| utxo.address == address && !spent.contains_key(&utxo.reference);
         let in_order: Vec<Utxo> = self.indexed(|| {
             let blocks = self.blocks.borrow();
-            let made = blocks.iter().flat_map(|block| &block.txs).flat_map(|tx| tx.utxos.made.clone());
+            let made = blocks.iter().flat_map(|block| &block.txs).flat_map(|tx| tx.utxos.created.clone());
             made.filter(there).collect()
         });
         let mut holdings = Holdings::default();
@@ -382,7 +382,7 @@ impl History for Ledger {
         let made = self.made(false);
         let at = |utxo: &Utxo| utxo.address == address;
         let concerns = |tx: &Tx| {
-            tx.utxos.made.iter().any(at) || tx.utxos.spent.iter().any(|spent| made.get(spent).is_some_and(at))
+            tx.utxos.created.iter().any(at) || tx.utxos.spent.iter().any(|spent| made.get(spent).is_some_and(at))
         };
         let blocks = self.blocks.borrow();
         let placed = blocks.iter().flat_map(|block| {
@@ -407,7 +407,7 @@ impl Evaluate for Ledger {
             return Ok(Evaluation::Refused(format!("{gone} is not there")));
         }
         let in_order: BTreeSet<TxRef> = utxos.spent.iter().copied().collect();
-        let places = (0..).zip(in_order).filter(|(_, input)| utxos.by_script.contains(input));
+        let places = (0..).zip(in_order).filter(|(_, input)| utxos.spent_by_script.contains(input));
         Ok(Evaluation::Accepted(
             places.map(|(place, _)| (place, ExUnits { mem: 500_000, steps: 200_000_000 })).collect(),
         ))

@@ -197,7 +197,7 @@ impl Paying {
 
     /// Binds a `payment-identifier` to another payment.
     pub fn name(&self, db: &Sqlite, header: ContentHash, identifier: Identifier, answer: &TxHash) {
-        block(self.described(header, Some(identifier)).name(db, answer, NOON)).unwrap();
+        block(self.described(header, Some(identifier)).bind_identifier(db, answer, NOON)).unwrap();
     }
 
     fn described(&self, header: ContentHash, identifier: Option<Identifier>) -> NewPayment<'_> {
@@ -334,6 +334,6 @@ pub fn checkout<'a, D, C, Z, K>(
         clock: now,
         schedule: &[500],
         confirmations: 0,
-        hung_up: &|| false,
+        client_disconnected: &|| false,
     }
 }

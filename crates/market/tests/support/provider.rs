@@ -72,10 +72,10 @@ impl Chain for Provider {
     fn last_read_tip(&self) -> Option<Tip> {
         self.newest.get()
     }
-    async fn is_listed(&self, tx: &TxHash, block: &Tip) -> Result<Option<bool>, ChainError> {
+    async fn block_includes(&self, tx: &TxHash, block: &Tip) -> Result<Option<bool>, ChainError> {
         Ok(self.lists.get().then(|| self.is_in(tx, block)))
     }
-    fn listed_in(&self, tx: &TxHash) -> Option<Tip> {
+    fn cached_tip_with(&self, tx: &TxHash) -> Option<Tip> {
         self.newest.get().filter(|tip| self.lists.get() && self.is_in(tx, tip))
     }
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
@@ -93,7 +93,7 @@ impl Chain for Provider {
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
         self.lookups.set(self.lookups.get().saturating_add(1));
         if self.used_up.get() {
-            return Err(ChainError::TooMany);
+            return Err(ChainError::ClientRateLimited);
         }
         self.ledger.inclusion_of(tx).await.map(|found| found.filter(|_| !self.lags.get()))
     }

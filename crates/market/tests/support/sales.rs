@@ -130,7 +130,7 @@ impl Sales {
         value.lovelace = empty.min_lovelace(&ProtocolParameters::preprod()).unwrap();
         let made = output(to.to_string(), value.lovelace, None);
         let mut tx = Tx::unsigned(number.into(), &[faucets(number)], &[made], u64::MAX);
-        tx.utxos.made.iter_mut().for_each(|made| made.value = value.clone());
+        tx.utxos.created.iter_mut().for_each(|made| made.value = value.clone());
         assert!(self.ledger.add_to_mempool(tx));
     }
 
@@ -286,7 +286,7 @@ impl Sales {
         let mempool = self.ledger.mempool.borrow();
         let txs: Vec<Tx> = blocks.iter().flat_map(|block| block.txs.clone()).chain(mempool.clone()).collect();
         drop((blocks, mempool));
-        let made = txs.iter().find(|tx| tx.id == *lock).unwrap().utxos.made.clone();
+        let made = txs.iter().find(|tx| tx.id == *lock).unwrap().utxos.created.clone();
         let locked = made.into_iter().find_map(|made| Escrow::read(made, &self.deployment).ok()).unwrap();
         let signature = locked.datum.reference_signature;
         self.open().into_iter().find(|escrow| escrow.datum.reference_signature == signature).unwrap()

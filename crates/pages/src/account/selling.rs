@@ -7,7 +7,7 @@ use cardano::Lovelace;
 use market::listing::{CATEGORIES, MAX_DESCRIPTION, MAX_EXCERPT, MAX_PREVIEW_URL, MAX_TITLE};
 use maud::{Markup, html};
 
-use super::{Account, SHOWN};
+use super::{Account, MAX_PURCHASES_AND_LISTINGS};
 use crate::{
     format::{count, date, tada},
     parts::{self, field},
@@ -112,7 +112,7 @@ impl Account {
     fn offers(&self) -> Markup {
         html! {
             ul.rows {
-                @for listing in self.me.listings.iter().take(SHOWN) {
+                @for listing in self.me.listings.iter().take(MAX_PURCHASES_AND_LISTINGS) {
                     li {
                         a href={ "/listings/" (listing.id) } { (listing.title) }
                         (figures(listing))
@@ -146,7 +146,7 @@ impl Account {
             table #sales.folds {
                 thead { tr { th { "Sold" } th { "Prompt" } th { "Status" } th { "Payout" } th { "You get" } } }
                 tbody {
-                    @for sale in self.sales.iter().take(SHOWN) {
+                    @for sale in self.sales.iter().take(MAX_PURCHASES_AND_LISTINGS) {
                         tr {
                             td.brief data-name="Sold" { (date(sale.sold_at)) }
                             td data-name="Prompt" { a href={ "/purchases/" (sale.id) } { (sale.title) } }

@@ -12,14 +12,14 @@ use crate::{
 };
 
 /// Description of a purchase's state for its buyer.
-pub struct Told {
+pub struct StatusText {
     /// Headline of the description.
-    pub what: &'static str,
+    pub headline: &'static str,
     /// Explanation below the headline, one or two sentences.
-    pub how: Markup,
+    pub explanation: Markup,
     /// Time in POSIX ms from which the description changes even without an event on the chain; `None` if no such change
     /// is due.
-    pub changes: Option<u64>,
+    pub changes_at_ms: Option<u64>,
     /// Action that the buyer may want to take now; `None` if there is none.
     pub action: Option<Offer>,
 }
@@ -31,11 +31,11 @@ pub struct Offer {
     pub label: &'static str,
     /// Summary of the collapsed section with the button, for an action that is needed only if something is wrong;
     /// `None` if the action is the next step.
-    pub unless_well: Option<Markup>,
+    pub only_if_wrong: Option<Markup>,
 }
 
 const fn next_step(action: BuyerAction, label: &'static str) -> Option<Offer> {
-    Some(Offer { action, label, unless_well: None })
+    Some(Offer { action, label, only_if_wrong: None })
 }
 
 /// An arbiter's decision of a dispute, as the chain shows it.
@@ -90,8 +90,8 @@ pub fn is_readable(purchase: &Purchase) -> bool {
 }
 
 /// Describes a purchase's state to its buyer. `now` is the time in POSIX ms that escrow deadlines are compared with.
-pub fn tell(purchase: &Purchase, now: u64) -> Told {
-    let told = |what, how| Told { what, how, changes: None, action: None };
+pub fn tell(purchase: &Purchase, now: u64) -> StatusText {
+    let told = |what, how| StatusText { headline: what, explanation: how, changes_at_ms: None, action: None };
     let Some(deadlines) = deadlines(purchase) else {
         return told(
             "Delivered",
@@ -110,7 +110,7 @@ pub fn tell(purchase: &Purchase, now: u64) -> Told {
             "The seller agreed to a refund",
             html! { "Your money returns to your balance by itself, usually within minutes." },
         ),
-        Status::RefundAuthorized => Told {
+        Status::RefundAuthorized => StatusText {
             action: next_step(BuyerAction::TakeRefund, "Take your money back"),
             ..told(
                 "The seller agreed to a refund",
@@ -125,22 +125,22 @@ pub fn tell(purchase: &Purchase, now: u64) -> Told {
     }
 }
 
-fn without_proof(purchase: &Purchase, deadlines: &Deadlines, balance: bool, now: u64) -> Told {
+fn without_proof(purchase: &Purchase, deadlines: &Deadlines, balance: bool, now: u64) -> StatusText {
     let by = deadlines.submit_result;
     if now >= by {
         let what = "No proof of delivery came in time";
         return if balance {
-            Told {
-                what,
-                how: html! { "It was due by " (clock(by)) ". Your money returns to your balance by itself, usually within minutes." },
-                changes: None,
+            StatusText {
+                headline: what,
+                explanation: html! { "It was due by " (clock(by)) ". Your money returns to your balance by itself, usually within minutes." },
+                changes_at_ms: None,
                 action: next_step(BuyerAction::TakeRefund, "Take your money back now"),
             }
         } else {
-            Told {
-                what,
-                how: html! { "It was due by " (clock(by)) ". Take your money back: all that the contract holds is yours." },
-                changes: None,
+            StatusText {
+                headline: what,
+                explanation: html! { "It was due by " (clock(by)) ". Take your money back: all that the contract holds is yours." },
+                changes_at_ms: None,
                 action: next_step(BuyerAction::TakeRefund, "Take your money back"),
             }
         };
@@ -152,43 +152,48 @@ fn without_proof(purchase: &Purchase, deadlines: &Deadlines, balance: bool, now:
     };
     if purchase.status == Status::RefundRequested {
         let how = html! { (otherwise) " If one comes before, the purchase is in dispute, and the arbiter decides." };
-        return Told { what: "You asked for a refund", how, changes: Some(by), action: None };
-    }
-    Told {
-        what: "Waiting for the proof of delivery",
-        how: html! { "Your text opens here once the seller has recorded its fingerprint on Cardano's public ledger, usually within a minute. " (otherwise) },
-        changes: Some(by),
-        action: Some(Offer {
-            action: BuyerAction::RequestRefund,
-            label: "Ask for a refund",
-            unless_well: Some(html! { "Changed your mind? Ask for a refund" }),
-        }),
-    }
-}
-
-fn delivered(deadlines: &Deadlines, now: u64) -> Told {
-    let unlock = deadlines.unlock;
-    if now >= unlock {
-        return Told {
-            what: "Delivered",
-            how: html! { "The time to dispute ended at " (clock(unlock)) ". The contract pays the seller next, usually within minutes." },
-            changes: None,
+        return StatusText {
+            headline: "You asked for a refund",
+            explanation: how,
+            changes_at_ms: Some(by),
             action: None,
         };
     }
-    Told {
-        what: "Delivered",
-        how: html! { "All good? You need not do anything: the seller is paid at " (clock(unlock)) "." },
-        changes: Some(unlock),
+    StatusText {
+        headline: "Waiting for the proof of delivery",
+        explanation: html! { "Your text opens here once the seller has recorded its fingerprint on Cardano's public ledger, usually within a minute. " (otherwise) },
+        changes_at_ms: Some(by),
         action: Some(Offer {
-            action: BuyerAction::Dispute,
-            label: "Dispute",
-            unless_well: Some(html! { "Something wrong? Dispute this purchase (until " (clock(unlock)) ")" }),
+            action: BuyerAction::RequestRefund,
+            label: "Ask for a refund",
+            only_if_wrong: Some(html! { "Changed your mind? Ask for a refund" }),
         }),
     }
 }
 
-fn disputed(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Told {
+fn delivered(deadlines: &Deadlines, now: u64) -> StatusText {
+    let unlock = deadlines.unlock;
+    if now >= unlock {
+        return StatusText {
+            headline: "Delivered",
+            explanation: html! { "The time to dispute ended at " (clock(unlock)) ". The contract pays the seller next, usually within minutes." },
+            changes_at_ms: None,
+            action: None,
+        };
+    }
+    StatusText {
+        headline: "Delivered",
+        explanation: html! { "All good? You need not do anything: the seller is paid at " (clock(unlock)) "." },
+        changes_at_ms: Some(unlock),
+        action: Some(Offer {
+            action: BuyerAction::Dispute,
+            label: "Dispute",
+            only_if_wrong: Some(html! { "Something wrong? Dispute this purchase (until " (clock(unlock)) ")" }),
+        }),
+    }
+}
+
+fn disputed(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> StatusText {
     let opens = deadlines.external_dispute_unlock;
     let compares = "The arbiter compares the fingerprint of what was delivered with the listed one, and nothing else.";
     let over = opens.saturating_add(EVIDENCE_GRACE_MS);
@@ -203,20 +208,20 @@ fn disputed(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Told {
         None if now < over => html! { (compares) " It decides by " (clock(over)) " at the latest." },
         None => html! { (compares) " Its decision is due." },
     };
-    Told {
-        what: "You disputed this purchase",
-        how,
-        changes: [opens, over].into_iter().find(|at| now < *at),
+    StatusText {
+        headline: "You disputed this purchase",
+        explanation: how,
+        changes_at_ms: [opens, over].into_iter().find(|at| now < *at),
         action: Some(Offer {
             action: BuyerAction::Release,
             label: "Release the money to the seller",
-            unless_well: Some(html! { "Changed your mind? End the dispute" }),
+            only_if_wrong: Some(html! { "Changed your mind? End the dispute" }),
         }),
     }
 }
 
-fn ended(purchase: &Purchase, balance: bool) -> Told {
-    let told = |what, how| Told { what, how, changes: None, action: None };
+fn ended(purchase: &Purchase, balance: bool) -> StatusText {
+    let told = |what, how| StatusText { headline: what, explanation: how, changes_at_ms: None, action: None };
     let yours = if balance { "your Surety balance" } else { "your wallet" };
     let reason = html! { @if let Some(decision) = &purchase.decision { ": " (decision.reason) } ". " };
     match (ruling(purchase).map(|(ruling, _)| ruling), purchase.status) {

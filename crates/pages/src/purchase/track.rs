@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::told::{Ruling, ruling};
 use crate::{
-    format::{clock, span},
+    format::{clock, relative_time},
     view::{Deadlines, Event, Purchase, deadlines},
 };
 
@@ -57,7 +57,8 @@ fn last(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Markup {
         }
         Status::RefundRequested => step("later", &html! { "Money back" }, &html! { "If no proof comes" }),
         Status::ResultSubmitted => {
-            let left = html! { @if now < deadlines.unlock { (span(deadlines.unlock, now)) } @else { "Any minute" } };
+            let left =
+                html! { @if now < deadlines.unlock { (relative_time(deadlines.unlock, now)) } @else { "Any minute" } };
             step("now", &html! { "Seller paid " (clock(deadlines.unlock)) }, &left)
         }
         Status::Disputed => {

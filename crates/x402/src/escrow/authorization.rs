@@ -134,7 +134,7 @@ pub(super) async fn seller_signature(
     let extra = issued.extra;
     let digest = extra.terms_digest(issued.entry).ok_or(AuthorizationError::Hashed)?;
     let message = SignedMessage::parse(&extra.reference_key, &extra.reference_signature)?;
-    if message.says_hashed() != Some(false) {
+    if message.hashed_header() != Some(false) {
         return Err(AuthorizationError::Hashed);
     }
     let unverified = message.check(&extra.terms.seller, digest.0.as_bytes())?;

@@ -121,9 +121,9 @@ async fn looked_up(chain: &impl Chain, tx: &TxHash, payment: &Payment) -> Result
 }
 
 /// Determines the state of an input. An output that the provider lists although it does not exist (see
-/// [`TracedOutput::collateral`]) is treated as absent.
+/// [`TracedOutput::not_on_ledger`]) is treated as absent.
 fn state(outputs: &mut Vec<TracedOutput>, input: &TxRef, payment: &TxHash) -> InputState {
-    let found = outputs.iter().position(|output| output.utxo.reference == *input && !output.collateral);
+    let found = outputs.iter().position(|output| output.utxo.reference == *input && !output.not_on_ledger);
     match found.map(|found| outputs.swap_remove(found)) {
         None => InputState::Unknown,
         Some(TracedOutput { spent_by: Some(by), utxo, .. }) if by == *payment => InputState::SpentByPayment(utxo),

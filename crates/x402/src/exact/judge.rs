@@ -113,7 +113,7 @@ fn judge_alone(method: &dyn PaymentMethod, case: &PaymentContext<'_>, moment: Mo
         return Err(Refusal::Requirements("assetTransferMethod is another method's"));
     }
     if case.offered.open_until().is_some_and(|end| moment.now_ms >= end) {
-        return Err(InvalidQuote::Over.into());
+        return Err(InvalidQuote::Expired.into());
     }
     RULES.iter().try_for_each(|rule| rule(case))?;
     method.check(case)?;

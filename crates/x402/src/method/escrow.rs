@@ -216,7 +216,7 @@ impl PaymentMethod for EscrowMethod {
         let claimed = accepted.escrow_extra().map_err(|_| InvalidQuote::Unknown)?.terms;
         let issued = claimed.deadlines.issued_at().ok_or(InvalidQuote::Unknown)?;
         let offered = self.offer(sale, issued, claimed.seller_nonce).map_err(|_| InvalidQuote::Unknown)?;
-        if accepted.is(&offered.requirements) { Ok(offered) } else { Err(InvalidQuote::Unknown.into()) }
+        if accepted.matches(&offered.requirements) { Ok(offered) } else { Err(InvalidQuote::Unknown.into()) }
     }
 
     fn check(&self, case: &PaymentContext<'_>) -> Result<(), Refusal> {

@@ -138,7 +138,7 @@ fn a_client_pays_no_402_that_sells_another_request() {
 }
 
 /// Tests each numbered row of the table in the document's section 4, "Server rules". The first and the third row are
-/// both [`Carried::Absent`].
+/// both [`MetadataCommitment::Absent`].
 #[test]
 fn each_transaction_has_the_outcome_of_the_documents_table() {
     let (unsigned, malformed) = ("request_commitment_unsigned", "request_commitment_malformed");
@@ -148,17 +148,17 @@ fn each_transaction_has_the_outcome_of_the_documents_table() {
     let (salt, wrong) = (Some(json!(SALT)), Some(json!("ff".repeat(32))));
     let (upper, short) = (Some(json!("FF".repeat(32))), Some(json!("ff".repeat(31))));
     let null = Some(Value::Null);
-    let signed = Carried::Commitment(get().salted(&self::salt()));
+    let signed = MetadataCommitment::Commitment(get().salted(&self::salt()));
     let none = Ok(Bound::No);
     let bound = Ok(Bound::ToThisRequest);
-    type Row<'a> = (u8, Carried, &'a Option<Value>, Option<RequestDigest>, bool, Result<Bound, &'a str>);
+    type Row<'a> = (u8, MetadataCommitment, &'a Option<Value>, Option<RequestDigest>, bool, Result<Bound, &'a str>);
     let table: [Row<'_>; 19] = [
-        (2, Carried::Unsigned, &None, a, false, Err(unsigned)),
-        (2, Carried::Unsigned, &salt, a, true, Err(unsigned)),
-        (4, Carried::Malformed, &None, a, false, Err(malformed)),
-        (4, Carried::Malformed, &salt, a, true, Err(malformed)),
-        (5, Carried::Absent, &salt, a, false, Err(malformed)),
-        (5, Carried::Absent, &null, a, true, Err(malformed)),
+        (2, MetadataCommitment::Unsigned, &None, a, false, Err(unsigned)),
+        (2, MetadataCommitment::Unsigned, &salt, a, true, Err(unsigned)),
+        (4, MetadataCommitment::Malformed, &None, a, false, Err(malformed)),
+        (4, MetadataCommitment::Malformed, &salt, a, true, Err(malformed)),
+        (5, MetadataCommitment::Absent, &salt, a, false, Err(malformed)),
+        (5, MetadataCommitment::Absent, &null, a, true, Err(malformed)),
         (6, signed, &None, a, false, Err(malformed)),
         (6, signed, &null, a, false, Err(malformed)),
         (6, signed, &upper, a, false, Err(malformed)),
@@ -167,9 +167,9 @@ fn each_transaction_has_the_outcome_of_the_documents_table() {
         (7, signed, &wrong, a, false, Err(mismatch)),
         (7, signed, &salt, None, false, Err(mismatch)),
         (7, signed, &salt, None, true, Err(mismatch)),
-        (8, Carried::Absent, &None, a, true, Err(missing)),
-        (9, Carried::Absent, &None, a, false, none),
-        (9, Carried::Absent, &None, None, false, none),
+        (8, MetadataCommitment::Absent, &None, a, true, Err(missing)),
+        (9, MetadataCommitment::Absent, &None, a, false, none),
+        (9, MetadataCommitment::Absent, &None, None, false, none),
         (10, signed, &salt, a, false, bound),
         (10, signed, &salt, a, true, bound),
     ];
@@ -206,19 +206,19 @@ fn committed(data: &[u8]) -> SignedTx {
 fn a_commitment_is_read_from_every_form_of_auxiliary_data_that_the_body_commits_to() {
     let commitment = get().salted(&salt());
     let data = commitment.auxiliary_data();
-    assert_eq!(carried(&committed(&data)), Carried::Commitment(commitment));
+    assert_eq!(metadata_commitment(&committed(&data)), MetadataCommitment::Commitment(commitment));
     assert!(commitment.is_all_metadata_of(&committed(&data)));
     let metadata = &data[5..];
     for form in [metadata.to_vec(), [&[0x82][..], metadata, &[0x80]].concat()] {
-        assert_eq!(carried(&committed(&form)), Carried::Commitment(commitment));
+        assert_eq!(metadata_commitment(&committed(&form)), MetadataCommitment::Commitment(commitment));
         assert!(!commitment.is_all_metadata_of(&committed(&form)));
     }
     let h = [&[0x61, b'h', 0x58, 0x20][..], &commitment.0].concat();
     for map in [[&[0xa2][..], &h, b"\x61p\x66http:1"].concat(), [&[0xbf][..], &h, b"\x61p\x66http:1\xff"].concat()] {
         let data = [&[0xa2, 0x07, 0x01, 0x19, 0x01, 0x92][..], &map].concat();
         assert_eq!(
-            carried(&committed(&data)),
-            Carried::Commitment(commitment),
+            metadata_commitment(&committed(&data)),
+            MetadataCommitment::Commitment(commitment),
             "in another order, beside another label"
         );
     }
@@ -235,11 +235,11 @@ fn auxiliary_data_that_the_body_does_not_commit_to_counts_as_unsigned() {
         tx(Some(other), Some(cardano::hash::blake2b(&data))),
         tx(None, Some(cardano::hash::blake2b(&data))),
     ] {
-        assert_eq!(carried(&tx), Carried::Unsigned);
+        assert_eq!(metadata_commitment(&tx), MetadataCommitment::Unsigned);
     }
-    assert_eq!(carried(&tx(None, None)), Carried::Absent);
-    assert_eq!(carried(&committed(other)), Carried::Absent);
-    assert_eq!(carried(&committed(&[0xd9, 0x01, 0x03, 0xa0])), Carried::Absent);
+    assert_eq!(metadata_commitment(&tx(None, None)), MetadataCommitment::Absent);
+    assert_eq!(metadata_commitment(&committed(other)), MetadataCommitment::Absent);
+    assert_eq!(metadata_commitment(&committed(&[0xd9, 0x01, 0x03, 0xa0])), MetadataCommitment::Absent);
 }
 
 #[test]
@@ -263,6 +263,6 @@ fn a_label_of_another_shape_is_malformed() {
         [&[0xbf][..], p, b"\xff"].concat(),
     ] {
         let data = [&[0xa1, 0x19, 0x01, 0x92][..], &value].concat();
-        assert_eq!(carried(&committed(&data)), Carried::Malformed, "{}", hex::encode(value));
+        assert_eq!(metadata_commitment(&committed(&data)), MetadataCommitment::Malformed, "{}", hex::encode(value));
     }
 }

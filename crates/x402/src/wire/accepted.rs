@@ -69,21 +69,21 @@ impl Accepted {
     /// An offered entry can contain a signature that the sender does not know. The comparison therefore takes constant
     /// time, so that it does not reveal how much of the signature was guessed.
     #[must_use]
-    pub fn is(&self, offered: &PaymentRequirements) -> bool {
+    pub fn matches(&self, offered: &PaymentRequirements) -> bool {
         match (json::canonical(&*self.with_canonical_network()), json::canonical(offered)) {
             (Some(received), Some(offered)) => received.ct_eq(&offered).into(),
             _ => false,
         }
     }
 
-    /// Compares this entry with `offered` like [`Accepted::is`], and names the first field that differs. Must be used
-    /// only for entries without secrets, because the duration of the comparison could reveal a secret.
+    /// Compares this entry with `offered` like [`Accepted::matches`], and names the first field that differs. Must be
+    /// used only for entries without secrets, because the duration of the comparison could reveal a secret.
     ///
     /// # Errors
     /// [`InvalidAccepted`] if the entries differ.
     pub fn check(&self, offered: &PaymentRequirements) -> Result<(), InvalidAccepted> {
         self.check_basics(offered.network)?;
-        if self.is(offered) {
+        if self.matches(offered) {
             return Ok(());
         }
         let ours = serde_json::to_value(offered).unwrap_or_default();

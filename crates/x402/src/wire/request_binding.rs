@@ -33,7 +33,7 @@ impl PaymentPayload {
     /// Returns `true` if the payment contains a secret of at least 16 characters, so that nobody else can guess its
     /// header. The secret is not compared with the one in the 402.
     #[must_use]
-    pub fn is_bound(&self) -> bool {
+    pub fn has_secret(&self) -> bool {
         let info = self.extensions.as_ref().and_then(|extensions| extensions.get(NAME)?.get("info"));
         let secret = info.and_then(|info| info.get("secret")?.as_str());
         secret.is_some_and(|secret| secret.len() >= MIN_CHARS)

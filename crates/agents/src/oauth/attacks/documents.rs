@@ -117,7 +117,7 @@ fn a_temporary_fetch_fault_is_answered_from_the_last_good_copy() {
         publish(fault.clone());
         let refusal = world.authorize(&query(&authorization(DOCUMENT))).unwrap_err();
         assert_eq!(refusal.error.code, ErrorCode::TemporarilyUnavailable, "{fault:?}");
-        assert!(refusal.error.wait_s > 0);
+        assert!(refusal.error.retry_after_s > 0);
         world.web.publish(DOCUMENT, &document());
         assert!(world.authorize(&query(&authorization(DOCUMENT))).is_ok());
         publish(fault.clone());

@@ -15,7 +15,7 @@ use super::{
     body::{Frame, Written},
     bundle::{Bundle, write_unit},
     change,
-    collateral::{self, Pledge},
+    collateral::{self, ChosenCollateral},
     error::BuildError,
     output::{Output, min_lovelace_plain},
     sources::{Checked, Source},
@@ -46,9 +46,9 @@ pub(super) struct BalancingTerms<'a> {
     pub(super) checked: &'a Checked<'a>,
     pub(super) params: &'a ProtocolParameters,
     /// Address that receives what remains of the inputs after outputs and fee.
-    pub(super) rest_to: PaymentAddress,
-    /// `true` if something must remain for `rest_to`, for example because the wallet is emptied.
-    pub(super) rest_wanted: bool,
+    pub(super) change_address: PaymentAddress,
+    /// `true` if something must remain for `change_address`, for example because the wallet is emptied.
+    pub(super) change_required: bool,
     /// The wallet's own address, which receives the collateral return.
     pub(super) home: PaymentAddress,
 }
@@ -119,12 +119,12 @@ struct Balancing<'a> {
 impl<'a> Balancing<'a> {
     fn new(terms: &'a BalancingTerms<'a>, chosen: &[&'a Source], idle: &'a [&'a Source]) -> Result<Self, Unbalanced> {
         let checked = terms.checked;
-        let held = Bundle::checked_sum(chosen.iter().map(|source| &source.bundle).chain([&checked.brought]));
+        let held = Bundle::checked_sum(chosen.iter().map(|source| &source.bundle).chain([&checked.input_value]));
         let held = held.ok_or(BuildError::OutOfRange)?;
-        if let Some((asset, missing)) = held.assets_short_of(&checked.paid).first() {
+        if let Some((asset, missing)) = held.assets_short_of(&checked.output_value).first() {
             return Err(BuildError::AssetMissing { unit: write_unit(asset), missing: *missing }.into());
         }
-        let spent: Vec<&Source> = checked.forced.iter().chain(chosen.iter().copied()).collect();
+        let spent: Vec<&Source> = checked.required_inputs.iter().chain(chosen.iter().copied()).collect();
         let carried = spent.iter().map(|source| source.script_bytes);
         let script_bytes = carried.fold(checked.script_bytes, u64::saturating_add);
         if script_bytes > fees::MAX_REFERENCE_SCRIPT_BYTES {
@@ -140,7 +140,7 @@ impl<'a> Balancing<'a> {
             idle,
             script_bytes,
             held: held.lovelace,
-            groups: change::split(&held.assets_without(&checked.paid), terms.params),
+            groups: change::split(&held.assets_without(&checked.output_value), terms.params),
         })
     }
 
@@ -149,20 +149,21 @@ impl<'a> Balancing<'a> {
         let mut change = self.groups.clone();
         let mut least = 0u64;
         for bundle in &mut change {
-            bundle.lovelace = min_lovelace_plain(&self.terms.rest_to, bundle, self.terms.params)?;
+            bundle.lovelace = min_lovelace_plain(&self.terms.change_address, bundle, self.terms.params)?;
             least = least.checked_add(bundle.lovelace).ok_or(BuildError::OutOfRange)?;
         }
         let first_least = change.first().map_or(0, |bundle| bundle.lovelace);
         let mut frame = self.frame()?;
         let mut fee = self.terms.params.min_fee_b;
         for _ in 0..MAX_ROUNDS {
-            let needed = self.terms.checked.paid.lovelace.checked_add(fee).and_then(|sum| sum.checked_add(least));
+            let needed =
+                self.terms.checked.output_value.lovelace.checked_add(fee).and_then(|sum| sum.checked_add(least));
             let needed = needed.ok_or(BuildError::OutOfRange)?;
             let free = self.held.saturating_sub(needed);
             if let Some(first) = change.first_mut() {
                 first.lovelace = first_least.checked_add(free).ok_or(BuildError::OutOfRange)?;
             }
-            let (written, pledge) = self.write(&mut frame, fee, &change)?;
+            let (written, chosen_collateral) = self.write(&mut frame, fee, &change)?;
             if written.min_fee > fee {
                 fee = written.min_fee;
                 continue;
@@ -170,7 +171,7 @@ impl<'a> Balancing<'a> {
             self.check_size(&written)?;
             return match needed.checked_sub(self.held) {
                 Some(short) if short > 0 => Err(Unbalanced::Short(short.saturating_add(self.signature_fee()))),
-                _ => self.balanced(frame, written, fee, pledge, change),
+                _ => self.balanced(frame, written, fee, chosen_collateral, change),
             };
         }
         Err(BuildError::OutOfRange.into())
@@ -180,18 +181,18 @@ impl<'a> Balancing<'a> {
     /// exceed the minimum by more than the tolerance.
     fn without_change(&self) -> Result<Option<BalancedTx>, Unbalanced> {
         let has_assets = self.groups.iter().any(|bundle| !bundle.assets.is_empty());
-        let Some(fee) = self.held.checked_sub(self.terms.checked.paid.lovelace) else { return Ok(None) };
-        if has_assets || self.terms.rest_wanted || self.inputs.is_empty() || fee < self.terms.params.min_fee_b {
+        let Some(fee) = self.held.checked_sub(self.terms.checked.output_value.lovelace) else { return Ok(None) };
+        if has_assets || self.terms.change_required || self.inputs.is_empty() || fee < self.terms.params.min_fee_b {
             return Ok(None);
         }
         let mut frame = self.frame()?;
-        let (written, pledge) = self.write(&mut frame, fee, &[])?;
+        let (written, chosen_collateral) = self.write(&mut frame, fee, &[])?;
         let Some(excess) = fee.checked_sub(written.min_fee) else { return Ok(None) };
         if excess > written.min_fee.checked_div(FEE_TOLERANCE).unwrap_or_default() {
             return Ok(None);
         }
         self.check_size(&written)?;
-        self.balanced(frame, written, fee, pledge, Vec::new()).map(Some)
+        self.balanced(frame, written, fee, chosen_collateral, Vec::new()).map(Some)
     }
 
     fn frame(&self) -> Result<Frame<'a>, BuildError> {
@@ -203,10 +204,10 @@ impl<'a> Balancing<'a> {
         frame: &mut Frame<'a>,
         fee: u64,
         change: &[Bundle],
-    ) -> Result<(Written, Option<Pledge>), BuildError> {
-        let outputs = change.iter().map(|bundle| Output::plain(&self.terms.rest_to, bundle));
+    ) -> Result<(Written, Option<ChosenCollateral>), BuildError> {
+        let outputs = change.iter().map(|bundle| Output::plain(&self.terms.change_address, bundle));
         let outputs: Vec<Output> = outputs.collect::<Result<_, _>>()?;
-        let pledge = if frame.runs_scripts() {
+        let chosen_collateral = if frame.runs_scripts() {
             let aside: Vec<&Source> = self.terms.checked.collateral.iter().collect();
             let (preferred, others) =
                 if aside.is_empty() { (&self.spent[..], self.idle) } else { (&aside[..], &[][..]) };
@@ -214,15 +215,16 @@ impl<'a> Balancing<'a> {
         } else {
             None
         };
-        let signatures = self.keys(pledge.as_ref()).len();
-        let written = frame.write(fee, outputs, pledge.as_ref().map(Pledge::collateral), signatures)?;
-        Ok((written, pledge))
+        let signatures = self.keys(chosen_collateral.as_ref()).len();
+        let written =
+            frame.write(fee, outputs, chosen_collateral.as_ref().map(ChosenCollateral::collateral), signatures)?;
+        Ok((written, chosen_collateral))
     }
 
     /// Returns the hashes of the keys that must sign: the owners of the inputs and of the collateral, and the signers
     /// that scripts require.
-    fn keys(&self, pledge: Option<&Pledge>) -> BTreeSet<KeyHash> {
-        self.keys.iter().chain(pledge.map(Pledge::keys).into_iter().flatten()).copied().collect()
+    fn keys(&self, chosen_collateral: Option<&ChosenCollateral>) -> BTreeSet<KeyHash> {
+        self.keys.iter().chain(chosen_collateral.map(ChosenCollateral::keys).into_iter().flatten()).copied().collect()
     }
 
     /// Returns the fee in lovelace for the wallet's own signature, or 0 if the wallet must sign anyway.
@@ -247,11 +249,11 @@ impl<'a> Balancing<'a> {
         frame: Frame<'_>,
         written: Written,
         fee: u64,
-        pledge: Option<Pledge>,
+        chosen_collateral: Option<ChosenCollateral>,
         change: Vec<Bundle>,
     ) -> Result<BalancedTx, Unbalanced> {
-        let keys = self.keys(pledge.as_ref());
-        let collateral = pledge.map(Pledge::inputs).transpose()?.unwrap_or_default();
+        let keys = self.keys(chosen_collateral.as_ref());
+        let collateral = chosen_collateral.map(ChosenCollateral::inputs).transpose()?.unwrap_or_default();
         let inputs = self.inputs.clone();
         Ok(BalancedTx { body: written.body, redeemers: frame.redeemers(), fee, inputs, collateral, change, keys })
     }

@@ -30,13 +30,13 @@ pub(super) struct Collateral {
 
 /// Collateral that covers a fee. If too little is available, a placeholder with one input, and the missing amount in
 /// lovelace.
-pub(super) struct Pledge {
+pub(super) struct ChosenCollateral {
     collateral: Collateral,
     keys: BTreeSet<KeyHash>,
     missing: Option<u64>,
 }
 
-impl Pledge {
+impl ChosenCollateral {
     pub(super) fn collateral(&self) -> Collateral {
         self.collateral.clone()
     }
@@ -66,47 +66,47 @@ pub(super) fn choose(
     home: &PaymentAddress,
     fee: u64,
     params: &ProtocolParameters,
-) -> Result<Pledge, BuildError> {
+) -> Result<ChosenCollateral, BuildError> {
     let fee = Lovelace::new(fee).ok_or(BuildError::OutOfRange)?;
     let total = fees::min_collateral(params, fee).ok_or(BuildError::OutOfRange)?.get();
     for list in [preferred, others] {
         let mut smallest = list.to_vec();
         smallest.sort_by_key(|source| (!source.is_plain(), source.bundle.lovelace, source.reference));
         for source in smallest {
-            if let Some(pledge) = put_up(&[source], total, home, params)? {
-                return Ok(pledge);
+            if let Some(chosen_collateral) = with_collateral(&[source], total, home, params)? {
+                return Ok(chosen_collateral);
             }
         }
     }
     let mut richest: Vec<&Source> = preferred.iter().chain(others).copied().collect();
     richest.sort_by_key(|source| (!source.is_plain(), Reverse(source.bundle.lovelace)));
     richest.truncate(usize::try_from(params.max_collateral_inputs).unwrap_or(usize::MAX));
-    match put_up(&richest, total, home, params)? {
-        Some(pledge) => Ok(pledge),
-        None => stand_in(total, home, params),
+    match with_collateral(&richest, total, home, params)? {
+        Some(chosen_collateral) => Ok(chosen_collateral),
+        None => placeholder(total, home, params),
     }
 }
 
 /// Makes collateral of `total` lovelace from these UTxOs. Returns `None` if they hold too little for that amount and
 /// the return output.
-fn put_up(
+fn with_collateral(
     sources: &[&Source],
     total: u64,
     home: &PaymentAddress,
     params: &ProtocolParameters,
-) -> Result<Option<Pledge>, BuildError> {
+) -> Result<Option<ChosenCollateral>, BuildError> {
     let held = Bundle::checked_sum(sources.iter().map(|source| &source.bundle)).ok_or(BuildError::OutOfRange)?;
     let Some(rest) = held.lovelace.checked_sub(total).filter(|_| !sources.is_empty()) else { return Ok(None) };
-    let Some(back) = bring_back(Bundle { lovelace: rest, ..held }, home, params)? else { return Ok(None) };
+    let Some(back) = collateral_return(Bundle { lovelace: rest, ..held }, home, params)? else { return Ok(None) };
     let inputs = sources.iter().map(|source| source.reference).collect::<BTreeSet<_>>();
     let keys = sources.iter().map(|source| source.key).collect::<BTreeSet<_>>();
-    Ok(Some(Pledge { collateral: Collateral { inputs, total, back }, keys, missing: None }))
+    Ok(Some(ChosenCollateral { collateral: Collateral { inputs, total, back }, keys, missing: None }))
 }
 
 /// Builds the collateral return, the output that holds `rest`. Returns `Some(None)` if `rest` is empty, and `None` if
 /// no valid output can hold it.
 #[allow(clippy::option_option, reason = "no output needed and no output possible are different answers")]
-fn bring_back(
+fn collateral_return(
     rest: Bundle,
     home: &PaymentAddress,
     params: &ProtocolParameters,
@@ -123,11 +123,11 @@ fn bring_back(
     Ok(Some(Some(Output::plain(home, &rest)?)))
 }
 
-fn stand_in(total: u64, home: &PaymentAddress, params: &ProtocolParameters) -> Result<Pledge, BuildError> {
+fn placeholder(total: u64, home: &PaymentAddress, params: &ProtocolParameters) -> Result<ChosenCollateral, BuildError> {
     let least = min_lovelace_plain(home, &Bundle::default(), params)?;
     let back = Output::plain(home, &Bundle { lovelace: least, ..Bundle::default() })?;
     let collateral = Collateral { inputs: BTreeSet::from([SOME_INPUT]), total, back: Some(back) };
-    Ok(Pledge {
+    Ok(ChosenCollateral {
         collateral,
         keys: home.payment_key().copied().into_iter().collect(),
         missing: total.checked_add(least),

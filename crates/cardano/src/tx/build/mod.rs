@@ -79,7 +79,7 @@ pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) ->
     let checked = Checked::new(plan, params)?;
     let pool = sources::spendable(wallet, &plan.wallet_keys, &checked.used(), params);
     let home = PaymentAddress::from(wallet.address);
-    let terms = BalancingTerms { checked: &checked, params, rest_to: home, rest_wanted: false, home };
+    let terms = BalancingTerms { checked: &checked, params, change_address: home, change_required: false, home };
     let balanced = select::select(&terms, &pool)?;
     draft(&checked, balanced, &home, &wallet.address)
 }
@@ -88,14 +88,13 @@ pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) ->
 fn draft(
     checked: &Checked<'_>,
     balanced: BalancedTx,
-    rest_to: &PaymentAddress,
+    change_address: &PaymentAddress,
     wallet: &Address,
 ) -> Result<UnsignedTx, BuildError> {
     let tx_id = TxHash::of_body(&balanced.body);
-    let rest = balanced
-        .change
-        .iter()
-        .map(|bundle| Ok(NewOutput { to: *rest_to, value: bundle.to_value()?, inline_datum: None, script: None }));
+    let rest = balanced.change.iter().map(|bundle| {
+        Ok(NewOutput { to: *change_address, value: bundle.to_value()?, inline_datum: None, script: None })
+    });
     let made = checked.plan.outputs.iter().cloned().map(Ok).chain(rest).collect::<Result<Vec<_>, BuildError>>()?;
     let outputs = (0u16..).zip(made).map(|(index, output)| utxo(TxRef { tx: tx_id, index }, output));
     let outputs: Vec<Utxo> = outputs.collect();

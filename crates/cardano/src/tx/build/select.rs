@@ -32,8 +32,8 @@ impl BalancingTerms<'_> {
             Err(Unbalanced::TooLarge(error)) => error,
         };
         // If the wallet also holds too little, report that, because merging its UTxOs would not help.
-        let held = pool.iter().fold(self.checked.brought.lovelace, |sum, s| sum.saturating_add(s.bundle.lovelace));
-        let needed = self.checked.paid.lovelace.saturating_add(self.params.min_fee_b);
+        let held = pool.iter().fold(self.checked.input_value.lovelace, |sum, s| sum.saturating_add(s.bundle.lovelace));
+        let needed = self.checked.output_value.lovelace.saturating_add(self.params.min_fee_b);
         Err(match needed.checked_sub(held) {
             Some(short) if short > 0 => insufficient(short.saturating_add(self.input_fee())),
             _ => too_large,
@@ -61,9 +61,9 @@ impl<'a> Selection<'a> {
 
     /// Chooses, for each asset that the outputs need, the UTxOs that hold the most of that asset.
     fn cover_assets(&mut self) {
-        let paid = &self.terms.checked.paid;
-        let brought = &self.terms.checked.brought;
-        for (asset, mut missing) in brought.assets_short_of(paid) {
+        let paid = &self.terms.checked.output_value;
+        let input_value = &self.terms.checked.input_value;
+        for (asset, mut missing) in input_value.assets_short_of(paid) {
             let holds = |source: &Source| source.bundle.assets.get(asset).copied().unwrap_or_default();
             missing = missing.saturating_sub(self.chosen.iter().map(|source| holds(source)).sum());
             let mut holders: Vec<&Source> = self.idle.iter().copied().filter(|source| holds(source) > 0).collect();

@@ -47,13 +47,13 @@ pub(super) struct ScriptSource {
 pub(super) struct Checked<'a> {
     pub(super) plan: &'a TxPlan,
     pub(super) outputs: Vec<Output>,
-    pub(super) paid: Bundle,
-    pub(super) forced: Vec<Source>,
+    pub(super) output_value: Bundle,
+    pub(super) required_inputs: Vec<Source>,
     pub(super) scripts: Vec<ScriptSource>,
     /// UTxOs that the plan prescribes as collateral. If empty, any of the wallet's UTxOs may serve.
     pub(super) collateral: Vec<Source>,
     /// Total value of the inputs that the plan prescribes.
-    pub(super) brought: Bundle,
+    pub(super) input_value: Bundle,
     pub(super) ex_units: ExUnits,
     /// Size in bytes of the scripts that the plan's reference inputs and script inputs carry.
     pub(super) script_bytes: u64,
@@ -65,11 +65,12 @@ impl<'a> Checked<'a> {
             return Err(BuildError::EmptyInterval { from, until: plan.validity.until });
         }
         used_once(plan)?;
-        let (outputs, paid) = check_outputs(plan, params)?;
-        let forced = plan.inputs.iter().map(|utxo| read_source(utxo, params)).collect::<Result<Vec<_>, _>>()?;
+        let (outputs, output_value) = check_outputs(plan, params)?;
+        let required_inputs =
+            plan.inputs.iter().map(|utxo| read_source(utxo, params)).collect::<Result<Vec<_>, _>>()?;
         let collateral = plan.collateral.iter().map(|utxo| read_source(utxo, params)).collect::<Result<Vec<_>, _>>()?;
         let (scripts, held) = check_scripts(plan)?;
-        let brought = Bundle::checked_sum(forced.iter().map(|source| &source.bundle).chain(&held));
+        let input_value = Bundle::checked_sum(required_inputs.iter().map(|source| &source.bundle).chain(&held));
         let ex_units = total_ex_units(plan, params)?;
         let read = plan.reference_inputs.iter().map(|input| input.script_bytes);
         let spent = plan.script_inputs.iter().map(|input| most_script_bytes(&input.utxo, params));
@@ -77,11 +78,11 @@ impl<'a> Checked<'a> {
         Ok(Self {
             plan,
             outputs,
-            paid,
-            forced,
+            output_value,
+            required_inputs,
             scripts,
             collateral,
-            brought: brought.ok_or(BuildError::OutOfRange)?,
+            input_value: input_value.ok_or(BuildError::OutOfRange)?,
             ex_units,
             script_bytes: script_bytes.ok_or(BuildError::OutOfRange)?,
         })
@@ -89,7 +90,7 @@ impl<'a> Checked<'a> {
 
     /// Returns the references of all UTxOs in the plan, which must not be chosen from the wallet a second time.
     pub(super) fn used(&self) -> BTreeSet<TxRef> {
-        let forced = self.forced.iter().map(|source| source.reference);
+        let forced = self.required_inputs.iter().map(|source| source.reference);
         let scripts = self.scripts.iter().map(|source| source.reference);
         let read = self.plan.reference_inputs.iter().map(|input| input.reference);
         forced.chain(scripts).chain(read).collect()

@@ -44,26 +44,32 @@ pub fn sweep(
     let plan = TxPlan { outputs: keep.into_iter().collect(), validity, ..TxPlan::default() };
     let checked = Checked::new(&plan, params)?;
     let mut pool = spendable(wallet, &plan.wallet_keys, &checked.used(), params);
-    let rest_to = to.into();
-    let terms = BalancingTerms { checked: &checked, params, rest_to, rest_wanted: true, home: wallet.address.into() };
-    let mut found = largest(&terms, &pool);
+    let change_address = to.into();
+    let terms = BalancingTerms {
+        checked: &checked,
+        params,
+        change_address,
+        change_required: true,
+        home: wallet.address.into(),
+    };
+    let mut found = build_with_most_utxos(&terms, &pool);
     if found.is_err() && !pool.iter().all(Source::is_plain) {
         // The UTxOs with the most lovelace may need all of it for their tokens. Then try plain UTxOs first, or alone.
         pool.sort_by_key(|source| !source.is_plain());
         let plain = pool.partition_point(Source::is_plain);
-        let alone = || largest(&terms, pool.get(..plain).unwrap_or_default());
-        found = largest(&terms, &pool).or_else(|_| alone()).or(found);
+        let alone = || build_with_most_utxos(&terms, pool.get(..plain).unwrap_or_default());
+        found = build_with_most_utxos(&terms, &pool).or_else(|_| alone()).or(found);
     }
     let (balanced, count) = found?;
     let sent = Bundle::checked_sum(&balanced.change).map(|sum| sum.lovelace).and_then(Lovelace::new);
     let sent = sent.ok_or(BuildError::OutOfRange)?;
     let left = pool.iter().skip(count).map(|source| source.reference).collect();
-    Ok(Sweep { draft: draft(&checked, balanced, &rest_to, &wallet.address)?, sent, left })
+    Ok(Sweep { draft: draft(&checked, balanced, &change_address, &wallet.address)?, sent, left })
 }
 
 /// Builds a transaction that spends as many UTxOs from the start of `pool` as fit. Returns the transaction and the
 /// number of UTxOs.
-fn largest(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<(BalancedTx, usize), BuildError> {
+fn build_with_most_utxos(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<(BalancedTx, usize), BuildError> {
     let of = |count: usize| balance(terms, &pool.iter().take(count).collect::<Vec<_>>(), &[]);
     let too_large = match of(pool.len()) {
         Ok(balanced) => return Ok((balanced, pool.len())),

@@ -68,7 +68,7 @@ fn transaction(body: Cbor) -> Vec<u8> {
 /// Reads a transaction whose only output is this one, and returns that output.
 fn made(output: Cbor) -> Result<Utxo, TransactionUtxosError> {
     let body = map([(0, Cbor::Array(vec![input(1, 0)])), (1, Cbor::Array(vec![output])), (2, int(1))]);
-    TransactionUtxos::read(&transaction(body)).map(|mut ours| ours.made.remove(0))
+    TransactionUtxos::read(&transaction(body)).map(|mut ours| ours.created.remove(0))
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn the_inputs_that_scripts_released_are_those_with_a_redeemer() {
         let body = map([(0, inputs), (1, Cbor::Array(vec![to_owner(5)])), (2, int(1))]);
         let witnesses = map([(0, Cbor::Array(vec![])), (5, redeemers)]);
         let tx = Cbor::Array(vec![body, witnesses, Cbor::Bool(flag), Cbor::Null]);
-        TransactionUtxos::read(&encode(&tx)).unwrap().by_script
+        TransactionUtxos::read(&encode(&tx)).unwrap().spent_by_script
     };
     assert_eq!(read(Cbor::Array(vec![listed(2), listed(0), minted]), true), [spent(1, 7), spent(3, 0)]);
     assert_eq!(read(Cbor::Map(vec![keyed(1), keyed(99)]), true), [spent(2, 0)]);
@@ -96,8 +96,8 @@ fn decoded_inputs_and_outputs_equal_the_ledgers() {
         let ours = TransactionUtxos::read(cbor).unwrap();
         let listed = blockfrost::outputs(utxos.to_string().as_bytes(), &ours.id).unwrap();
         let expected: Vec<Utxo> =
-            listed.into_iter().filter(|output| output.collateral != ours.valid).map(|output| output.utxo).collect();
-        assert_eq!(ours.made, expected);
+            listed.into_iter().filter(|output| output.not_on_ledger != ours.valid).map(|output| output.utxo).collect();
+        assert_eq!(ours.created, expected);
         let inputs = utxos["inputs"].as_array().unwrap().iter();
         let taken = inputs.filter(|input| input["collateral"] != ours.valid && input["reference"] == false);
         let taken: Vec<String> =
@@ -128,10 +128,10 @@ fn a_transaction_whose_scripts_failed_spent_its_collateral_and_made_its_return()
     };
     let (succeeded, failed) = (read(true), read(false));
     assert_eq!(succeeded.spent, [spent(1, 0)]);
-    assert_eq!(succeeded.made.len(), 2);
+    assert_eq!(succeeded.created.len(), 2);
     assert_eq!(failed.spent, [spent(2, 3)]);
-    let returned = failed.made.first().unwrap();
-    assert_eq!((failed.made.len(), returned.reference.index), (1, 2), "behind the outputs that were not made");
+    let returned = failed.created.first().unwrap();
+    assert_eq!((failed.created.len(), returned.reference.index), (1, 2), "behind the outputs that were not made");
     assert_eq!(returned.value.lovelace, Lovelace::new(7).unwrap());
     assert!(!failed.valid && failed.id == succeeded.id, "the flag is outside of what the id names");
 }
@@ -147,7 +147,7 @@ fn the_collateral_return_of_a_valid_transaction_is_not_read() {
             let tx = Cbor::Array(vec![body.clone(), map([]), Cbor::Bool(flag), Cbor::Null]);
             TransactionUtxos::read(&encode(&tx))
         };
-        assert_eq!(read(true).unwrap().made.len(), 1);
+        assert_eq!(read(true).unwrap().created.len(), 1);
         assert_eq!(read(false), Err(TransactionUtxosError::Malformed("collateral return")));
     }
 }
@@ -177,7 +177,7 @@ fn unrequested_parts_are_skipped() {
             (key, part),
         ]);
         let ours = TransactionUtxos::read(&transaction(body)).unwrap();
-        assert_eq!((ours.spent, ours.made.len()), (vec![spent(1, 65_535)], 1), "key {key}");
+        assert_eq!((ours.spent, ours.created.len()), (vec![spent(1, 65_535)], 1), "key {key}");
     }
 }
 
@@ -250,8 +250,8 @@ fn unusual_encodings_that_the_ledger_accepts_are_read() {
     assert_eq!(ours.id, TxHash::of_body(&hex::decode(body.replace(' ', "")).unwrap()));
     assert_eq!(ours.spent, [spent(7, 1)]);
     assert_eq!((ours.validity_start, ours.ttl), (Some(1500), Some(1000)));
-    assert_eq!(ours.made.len(), 2);
-    assert_eq!(ours.made[1].value.assets, [(format!("{}aa", "09".repeat(28)), 3)].into());
+    assert_eq!(ours.created.len(), 2);
+    assert_eq!(ours.created[1].value.assets, [(format!("{}aa", "09".repeat(28)), 3)].into());
 }
 
 #[test]
@@ -316,8 +316,8 @@ fn assert_readers_agree(cbor: &[u8]) {
         return;
     }
     assert_eq!(ours.spent, tx.inputs);
-    assert_eq!(ours.made.len(), tx.outputs.len());
-    for (made, output) in ours.made.iter().zip(&tx.outputs) {
+    assert_eq!(ours.created.len(), tx.outputs.len());
+    for (made, output) in ours.created.iter().zip(&tx.outputs) {
         assert_eq!(made.value, output.value);
         let datum = match &output.datum {
             Some(OutputDatum::Inline(datum)) => Some(datum),
@@ -344,7 +344,7 @@ fn a_payment_beside_a_long_address_of_byrons_is_read_like_any_other() {
     let body = map([(0, Cbor::Array(vec![input(1, 0)])), (1, outputs), (2, int(1)), (3, int(9))]);
     let cbor = transaction(body);
     assert_eq!(SignedTx::parse(&cbor).map(|tx| tx.outputs.len()), Ok(2), "a payment is judged so");
-    assert_eq!(TransactionUtxos::read(&cbor).map(|utxos| utxos.made.len()), Ok(2), "and looked after so");
+    assert_eq!(TransactionUtxos::read(&cbor).map(|utxos| utxos.created.len()), Ok(2), "and looked after so");
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use x402_cardano::wire::offer_receipt::DidWeb;
 
-use super::{Evidence, Flaw, ensure, flaw, follows};
+use super::{Evidence, Flaw, ensure, flaw, transactions_of};
 use crate::redelivery::unlock;
 
 /// A public key (Ed25519) that the verifier trusts to be the service's.
@@ -70,7 +70,7 @@ pub fn statement(file: &Evidence, jws: &str, keys: &[ServiceKey]) -> Result<(Pur
     ensure(purchase.id == file.purchase.id, "purchase.id", other)?;
     ensure(purchase.mode == file.purchase.mode, "purchase.mode", other)?;
     ensure(purchase.buyer_address == file.purchase.buyer_address, "purchase.buyerAddress", other)?;
-    let (known, shown) = (follows(&said.purchase), &file.steps);
+    let (known, shown) = (transactions_of(&said.purchase), &file.steps);
     ensure(known.len() >= shown.len(), "statement", "it is older than the newest step")?;
     ensure(known.len() <= shown.len(), "steps", "the service's statement has a newer one")?;
     for (index, (step, (tx, at))) in shown.iter().zip(known).enumerate() {

@@ -24,7 +24,7 @@ use x402_cardano::{
     wire::ConfirmationPolicy,
 };
 
-use super::{Asked, DraftedTx, Own, payment};
+use super::{DraftedTx, RequestedPurchase, SigningWallet, payment};
 use crate::{keys::Keys, verify::NotAsAsked};
 
 const BLUEPRINT: &str = include_str!("../../../../../contracts/plutus.json");
@@ -115,14 +115,14 @@ fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
         transaction: hex::encode(tx.unsigned_cbor().unwrap()),
         payment: json!({ "x402Version": 2, "accepted": offered.requirements, "payload": { "nonce": nonce } }),
     };
-    let asked = Asked {
+    let asked = RequestedPurchase {
         listing: &listing,
         mode: DeliveryMode::Protected,
         blueprint: &blueprint,
         parameters: &ledger,
         request: (request("https://shop.example"), SALT),
     };
-    let made = payment(&draft, &asked, &Own { keys: &Keys::new(buyer, vec![]), utxos: &utxos, now: NOW })?;
+    let made = payment(&draft, &asked, &SigningWallet { keys: &Keys::new(buyer, vec![]), utxos: &utxos, now: NOW })?;
     Ok((made.terms.unwrap().deadlines().submit_result - NOW) / MINUTE)
 }
 
@@ -188,14 +188,14 @@ fn committed(declared: Map<String, Json>, carried: Option<Commitment>) -> Result
         payment: json!({ "accepted": offered.requirements, "payload": payload, "extensions": declared }),
     };
     let blueprint = Blueprint::parse(BLUEPRINT).unwrap();
-    let asked = Asked {
+    let asked = RequestedPurchase {
         listing: &listing,
         mode: DeliveryMode::Instant,
         blueprint: &blueprint,
         parameters: &ledger,
         request: (request("https://shop.example"), SALT),
     };
-    let made = payment(&draft, &asked, &Own { keys: &Keys::new(buyer, vec![]), utxos: &utxos, now: NOW })?;
+    let made = payment(&draft, &asked, &SigningWallet { keys: &Keys::new(buyer, vec![]), utxos: &utxos, now: NOW })?;
     assert_eq!(made.tx.auxiliary_data.is_some(), made.is_committed);
     Ok(made.is_committed)
 }

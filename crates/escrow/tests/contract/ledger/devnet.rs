@@ -69,7 +69,7 @@ impl Devnet {
 
     pub fn outputs_of(&self, tx: &TxHash) -> Vec<Utxo> {
         let traced = blockfrost::outputs(&self.get(&format!("/api/v0/txs/{tx}/utxos")), tx).unwrap();
-        traced.into_iter().filter(|output| !output.collateral).map(|output| output.utxo).collect()
+        traced.into_iter().filter(|output| !output.not_on_ledger).map(|output| output.utxo).collect()
     }
 
     pub fn give(&self, to: &Address, amount: Lovelace) {

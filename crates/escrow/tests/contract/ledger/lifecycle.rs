@@ -162,7 +162,7 @@ fn a_dispute_is_settled_as_the_arbiter_signed_and_not_before_its_time() {
         let intent = DisputeWithdrawal::new(disputed.utxo.reference, split);
         let signature = AdminSignature::sign(&arbiter, &arbiter.enterprise_address(), &intent).unwrap();
         let signatures = vec![signature];
-        assert!(block_on(admin::suffice(&Native, &world.deployment.parameters, &intent, &signatures)));
+        assert!(block_on(admin::have_enough_votes(&Native, &world.deployment.parameters, &intent, &signatures)));
         let settle = Step::WithdrawDisputed { intent, signatures };
         let opens = disputed.datum.deadlines.external_dispute_unlock;
         assert_eq!(not_yet(&world, &disputed, &settle, &arbiter), opens);

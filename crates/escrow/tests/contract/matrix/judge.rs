@@ -1,5 +1,5 @@
-//! Our rules for a whole transaction: the table in [`surety_escrow::rules`], and the rules about outputs: several escrows in
-//! one transaction, values, payouts and votes.
+//! Our rules for a whole transaction: the table in [`surety_escrow::rules`], and the rules about outputs: several
+//! escrows in one transaction, values, payouts and votes.
 //!
 //! Every broken rule is reported, not only the first. A case that breaks exactly one rule shows that the contract
 //! enforces that rule.
@@ -249,7 +249,7 @@ impl EscrowSpend<'_> {
         self.require(is_paid(to_seller, seller_value), Broken::SellerShare);
         let (buyer_value, seller_value) = (buyer_value.clone(), seller_value.clone());
         let decision = DisputeWithdrawal { own_ref: self.own, buyer_value, seller_value };
-        let enough = block_on(admin::suffice(&Native, self.parameters, &decision, admin_signatures));
+        let enough = block_on(admin::have_enough_votes(&Native, self.parameters, &decision, admin_signatures));
         self.require(enough, Broken::Votes);
     }
 

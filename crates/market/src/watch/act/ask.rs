@@ -29,7 +29,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     pub(super) async fn ask(&mut self, action: &DueAction) -> Result<Vec<Vec<DueAction>>, PortError> {
         let due = &action.due;
         let purchase = due.purchase;
-        if due.may_be_gone(self.view.read_to) {
+        if due.may_be_spent(self.view.read_to) {
             match self.follow(&due.utxo).await {
                 Ok(Spending::SpentBy(_)) => return self.next_of(action).await,
                 Ok(Spending::Unspent | Spending::Unknown) => {}

@@ -74,7 +74,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             {
                 return Ok(vec![]);
             }
-            if platform.chains {
+            if platform.may_spend_unconfirmed {
                 let (database, chain, now) = (self.ports.database, self.ports.chain, self.ports.now);
                 platform.read_again(database, chain, self.view.tip.slot, now).await?;
                 if cases.len() == 1 {
@@ -182,7 +182,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             escrow_tx::build(planner, self.ports.chain, plans, &platform.wallet(), &[], &signers).await
         };
         let mut built = build(platform).await;
-        if built.as_ref().is_err_and(DraftError::wants_more_of_the_wallet) && platform.spend_change() {
+        if built.as_ref().is_err_and(DraftError::may_succeed_with_more_utxos) && platform.spend_change() {
             built = build(platform).await;
         }
         built

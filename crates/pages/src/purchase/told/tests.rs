@@ -89,8 +89,8 @@ fn each_state_has_one_headline_and_at_most_one_action_on_its_page() {
             });
             let case = format!("{events:?} at {now}, from a balance {balance}");
             let told = tell(&purchase, now);
-            assert_eq!((told.what, told.action.map(|offer| offer.action)), (what, action), "{case}");
-            assert!(told.changes.is_none_or(|at| at > now), "{case}");
+            assert_eq!((told.headline, told.action.map(|offer| offer.action)), (what, action), "{case}");
+            assert!(told.changes_at_ms.is_none_or(|at| at > now), "{case}");
             assert_eq!(is_readable(&purchase), readable, "{case}");
             let html = shown(&purchase, now);
             let offered: Vec<&str> =
@@ -147,6 +147,6 @@ fn an_instant_purchase_is_delivered_and_final() {
         it["mode"] = json!("instant");
     });
     let told = tell(&instant, 0);
-    assert_eq!((told.what, told.action.is_none(), is_readable(&instant)), ("Delivered", true, true));
+    assert_eq!((told.headline, told.action.is_none(), is_readable(&instant)), ("Delivered", true, true));
     assert!(words(&shown(&instant, 0)).contains("buyer protection does not cover it"));
 }

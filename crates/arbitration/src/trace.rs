@@ -1,8 +1,8 @@
-//! Walks an escrow back to its lock: the transaction that created it in the state in which a purchase locks it.
+//! Traces an escrow back to its lock: the transaction that created it in the state in which a purchase locks it.
 //!
 //! ```text
 //! lock ──> FundsLocked ──> ResultSubmitted ──> Disputed
-//!           created by anyone     <── walked back, each step one that the contract allows
+//!           created by anyone     <── traced back, each step one that the contract allows
 //! ```
 //!
 //! The contract does not run when an output is created, so anyone can create an output that claims to be `Disputed`. An
@@ -26,7 +26,7 @@ use sql::Database;
 
 use crate::{
     Arbiter, ResolveError,
-    statements::{Walk, note_walk},
+    statements::{Trace, store_trace},
 };
 
 /// Maximum number of earlier transactions that one request reads. Reading a transaction takes a call to the provider,
@@ -34,13 +34,13 @@ use crate::{
 const MAX_READS: u32 = 16;
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// Traces a disputed escrow back to its lock, and returns the id of the lock's transaction. `noted` is the stored
-    /// progress of an earlier request.
-    pub(crate) async fn lock_of(&self, own: &TxRef, noted: Option<Walk>) -> Result<TxHash, ResolveError> {
-        if let Some(lock) = noted.and_then(|walk| walk.lock) {
+    /// Traces a disputed escrow back to its lock, and returns the id of the lock's transaction. `progress` is the
+    /// stored progress of an earlier request.
+    pub(crate) async fn lock_of(&self, own: &TxRef, progress: Option<Trace>) -> Result<TxHash, ResolveError> {
+        if let Some(lock) = progress.and_then(|trace| trace.lock) {
             return Ok(lock);
         }
-        if noted.is_none() {
+        if progress.is_none() {
             // A transaction whose scripts failed created none of its outputs. Earlier outputs need no check, because
             // they were spent later.
             let included = self.chain.inclusion_of(&own.tx).await?.ok_or(ResolveError::Lagging)?;
@@ -48,34 +48,35 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
                 return Err(ResolveError::Unknown);
             }
         }
-        let mut walk = noted.unwrap_or(Walk { reached: *own, tried: 0, lock: None });
-        let mut utxos = self.utxos_of(&walk.reached.tx).await?;
-        let reached = utxos.made.iter().find(|made| made.reference == walk.reached);
+        let mut trace = progress.unwrap_or(Trace { reached: *own, ruled_out: 0, lock: None });
+        let mut utxos = self.utxos_of(&trace.reached.tx).await?;
+        let reached = utxos.created.iter().find(|made| made.reference == trace.reached);
         let mut current = Escrow::read(reached.ok_or(ResolveError::Lagging)?.clone(), self.deployment)?;
         for _ in 0..MAX_READS {
             if current.datum.state == State::FundsLocked {
                 let lock = lock_in(&current)?;
-                self.database.execute(note_walk(own, &Walk { lock: Some(lock), ..walk })).await?;
+                self.database.execute(store_trace(own, &Trace { lock: Some(lock), ..trace })).await?;
                 return Ok(lock);
             }
-            let spent_from: BTreeSet<TxHash> = utxos.by_script.iter().map(|input| input.tx).collect();
-            let next = usize::try_from(walk.tried).ok().and_then(|tried| spent_from.into_iter().nth(tried));
+            let spent_from: BTreeSet<TxHash> = utxos.spent_by_script.iter().map(|input| input.tx).collect();
+            let next =
+                usize::try_from(trace.ruled_out).ok().and_then(|ruled_out| spent_from.into_iter().nth(ruled_out));
             let earlier = match self.utxos_of(&next.ok_or(ResolveError::NeverLocked)?).await {
                 Ok(earlier) => earlier,
                 Err(error) => {
-                    self.database.execute(note_walk(own, &walk)).await?;
+                    self.database.execute(store_trace(own, &trace)).await?;
                     return Err(error);
                 }
             };
             match before(&current, &utxos, &earlier, self.deployment) {
                 Some(escrow) => {
-                    walk = Walk { reached: escrow.utxo.reference, tried: 0, lock: None };
+                    trace = Trace { reached: escrow.utxo.reference, ruled_out: 0, lock: None };
                     (current, utxos) = (escrow, earlier);
                 }
-                None => walk.tried = walk.tried.saturating_add(1),
+                None => trace.ruled_out = trace.ruled_out.saturating_add(1),
             }
         }
-        self.database.execute(note_walk(own, &walk)).await?;
+        self.database.execute(store_trace(own, &trace)).await?;
         Err(ResolveError::StillTracing)
     }
 
@@ -106,7 +107,7 @@ fn before(
     earlier: &TransactionUtxos,
     deployment: &Deployment,
 ) -> Option<Escrow> {
-    let released = earlier.made.iter().filter(|made| later.by_script.contains(&made.reference));
+    let released = earlier.created.iter().filter(|made| later.spent_by_script.contains(&made.reference));
     let mut escrows = released.filter_map(|made| Escrow::read(made.clone(), deployment).ok());
     escrows.find(|escrow| may_become(&escrow.datum, &current.datum))
 }
