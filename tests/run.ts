@@ -15,6 +15,8 @@ import { keep, lastLines } from "./support/states.ts";
 const FOLDERS = ["devnet/test", "tests"];
 /** Files that take a minute or more, longest first. */
 const LONG = [
+  "tests/load/operating/deploy.test.ts",
+  "tests/load/operating/backup.test.ts",
   "tests/load/chaos/chaos.test.ts",
   "tests/load/faults/provider.test.ts",
   "tests/load/floods/watcher-flood.test.ts",
@@ -29,8 +31,6 @@ const LONG = [
   "tests/load/floods/settlements.test.ts",
   "tests/load/floods/slow-uploads.test.ts",
   "tests/e2e/http/settlement.test.ts",
-  "tests/e2e/operating/deploy.test.ts",
-  "tests/e2e/operating/backup.test.ts",
   "tests/e2e/pages/paywall.test.ts",
   "tests/load/scale/watcher.test.ts",
   "tests/load/scale/provider-calls.test.ts",

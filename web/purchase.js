@@ -167,7 +167,7 @@ async function arrange() {
   reveal("viewer", !isBuyer);
   reveal("opening", !isBuyer);
   element("next-step")?.removeAttribute("hidden");
-  if (isBuyer && sent()) return;
+  if (sent()) return;
   const offered = /** @type {HTMLElement | null} */ (document.querySelector("[data-action]"));
   if (!isBuyer || !offered) return;
   /** @type {{ actions: Offer[] }} */

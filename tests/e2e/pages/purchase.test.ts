@@ -157,13 +157,16 @@ describe("a purchase's page", () => {
     await open(page, "Ask for a refund");
     await assertAccessible(page);
     await assertFits(page, "purchase-locked");
-    await choose(
-      page,
-      "Ask for a refund",
-      /If the seller posts one in time, the purchase is in dispute/,
-      id,
-      "RefundRequested",
-    );
+    await confirm(page, "Ask for a refund", /If the seller posts one in time, the purchase is in dispute/);
+    await headline(page, "Sent: ask for a refund");
+    // The watcher has not seen its block. A page that is loaded again still knows that it was sent.
+    await page.reload();
+    await headline(page, "Sent: ask for a refund");
+    await showWallet(page);
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    await page.getByRole("button", { name: "I bought this" }).waitFor({ state: "hidden" });
+    assert.equal(await page.getByRole("button", { name: "Ask for a refund" }).count(), 0, "it is not asked for twice");
+    await until(id, "RefundRequested");
     await headline(page, "You asked for a refund");
     await pass(id, "submitResult");
     await page.reload();

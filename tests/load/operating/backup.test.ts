@@ -14,14 +14,14 @@ import { Target } from "../../../operator/deploy/target.ts";
 import { payingFetch } from "../../../stack/buyer/buyer.ts";
 import { root } from "../../../stack/stack.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
+import { type Bought, open as signedIn } from "../../e2e/accounts/account.ts";
+import { account, balance, buy, lock, passTo, purchase, until } from "../../e2e/escrow/sale.ts";
 import { databaseOf } from "../../support/helpers/database.ts";
 import { errorOf, json, send } from "../../support/helpers/http.ts";
 import { type Listing, list } from "../../support/helpers/listings.ts";
 import { comeBack } from "../../support/helpers/payments.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { type Bought, open as signedIn } from "../accounts/account.ts";
-import { account, balance, buy, lock, passTo, purchase, until } from "../escrow/sale.ts";
 
 /** More than D1 takes in one statement, of characters of all lengths and of those that SQL knows. */
 const LONG = "it's a «prompt» — ✨🎨 \u{10ffff}; --\r\n".repeat(9_000);
