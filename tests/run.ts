@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { inspect } from "node:util";
 import { keep, lastLines } from "./support/states.ts";
 
 /** Folders whose *.test.ts files are run. */
@@ -71,18 +72,23 @@ const KEPT = resolve("target/failed-tests");
 interface Failure {
   readonly name: string;
   readonly file: string;
+  readonly error: string;
   /** End of the logs at the moment of the failure. */
   readonly logs: string;
 }
 const failures: Failure[] = [];
 
-/** Prints, for each failed test, how to run it alone, the end of its logs, and where its state is. */
+/** Maximum number of characters of an error in the summary. The whole error is printed above it. */
+const ERROR_LENGTH = 1_000;
+
+/** Prints each failed test with its error, then how to run it alone, the end of its logs, and where its state is. */
 function explainFailures(): void {
   if (failures.length === 0) return;
   const paths = keep(states, new Set(failures.map(({ file }) => file)), KEPT);
+  for (const { name, file, error } of failures) console.log(`\nFAILED ${relative(".", file)}: ${name}\n${error}`);
   for (const { name, file, logs } of failures) {
     const path = relative(".", file);
-    console.log(`\nFAILED ${path}: ${name}`);
+    console.log(`\n${path}: ${name}`);
     console.log(
       `run it alone: make build outsiders && node --test --test-name-pattern='${name.replaceAll("'", ".")}' ${path}`,
     );
@@ -112,8 +118,10 @@ run({ files: [...long, ...groups.map(together)], concurrency: jobs })
     if (todo !== undefined && todo !== false) return;
     process.exitCode = 1;
     // Suites fail with their tests, which are reported.
-    const { failureType } = details.error as { failureType?: string };
-    if (failureType !== "subtestsFailed") failures.push({ name, file, logs: lastLines(states, file) });
+    const { failureType, cause } = details.error as { failureType?: string; cause?: unknown };
+    if (failureType === "subtestsFailed") return;
+    const error = (cause instanceof Error ? cause.stack : undefined) ?? inspect(cause ?? details.error);
+    failures.push({ name, file, error: error.slice(0, ERROR_LENGTH), logs: lastLines(states, file) });
   })
   .compose(new spec())
   .on("end", explainFailures)
