@@ -223,7 +223,7 @@ impl Endpoint {
 #[derive(Clone, Copy)]
 pub enum Page {
     None,
-    /// The route returns a page to every client.
+    /// The route has no JSON answer: every client gets its page.
     Alone,
     /// Clients that prefer HTML get this page, and all others get the endpoint's answer.
     Beside(Endpoint),

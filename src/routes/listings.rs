@@ -119,7 +119,7 @@ const MAX_BODY: usize = 6 * listing::MAX_CONTENT_BYTES + (64 << 10);
 pub struct OfferBody(Vec<u8>, Option<Permit>);
 
 impl Argument for OfferBody {
-    /// Limit on the body. A body that is too large gets a 400 answer, because so does a content that is too long.
+    /// Limit on the body. A larger body is answered with 400, like any content that is too long.
     const BODY: Option<Body> = Some(Body { max: MAX_BODY, refusal: 400 });
 
     async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {

@@ -22,7 +22,7 @@ pub const ROUTES: &[Route] = &[route! {
         .answers::<ServiceStatus>(200, "The status.")
 }];
 
-/// The holder of the operator's token. Without the setting `OPERATOR_TOKEN`, the path does not exist.
+/// Proof that the request carries the operator's token. Without the setting `OPERATOR_TOKEN`, the route answers 404.
 struct Operator;
 
 impl Argument for Operator {

@@ -185,7 +185,7 @@ pub struct ShownListing {
     /// Whether the account owns the listing; absent without an account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owned: Option<bool>,
-    /// Transaction of the purchase, if the account owns the listing.
+    /// Transaction of the account's purchase, if it has bought the listing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purchase: Option<TxHash>,
     /// Suggested next step, if the account owns the listing.

@@ -110,10 +110,11 @@ pub struct WalletBalance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ProviderCalls {
-    /// Calls with the API's project id, as counted by the provider; absent if the provider did not answer.
+    /// Number of calls made with the API's project id, as counted by the provider; absent if the provider did not
+    /// answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<u64>,
-    /// Calls by the watcher, as counted by the watcher itself.
+    /// Number of calls made by the watcher, as counted by the watcher itself.
     pub watcher: u64,
 }
 

@@ -217,9 +217,9 @@ pub trait Chain {
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError>;
     /// Returns the outputs of an included transaction, or `None` if the provider does not know the transaction.
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError>;
-    /// Returns the `named` outputs of an included transaction, without holding its other outputs in memory. If the
-    /// named outputs hold more than `most_tokens` tokens in total, at most `most_tokens + 1` of them are returned.
-    /// `None` if the provider does not know the transaction.
+    /// Returns the outputs of an included transaction that are in `named`, without holding its other outputs in memory.
+    /// Beyond a total of `most_tokens` tokens, only one more token is returned, which tells the caller that there are
+    /// too many. Returns `None` if the provider does not know the transaction.
     async fn outputs_among(
         &self,
         tx: &TxHash,

@@ -48,7 +48,7 @@ const MAX_STREAMED: usize = 96 << 20;
 const BYTES_PER_OUTSIDE_CALL: usize = 6 << 20;
 /// Timeout of a streamed answer, long enough for an answer of the maximum size.
 const STREAM_TIME: Duration = Duration::from_secs(30);
-/// Timeout of a streamed answer once a request has used up its time for long answers. Ordinary answers arrive sooner.
+/// Timeout of a streamed answer after a request has spent its allowance for slow answers.
 const SHORT_TIME: Duration = Duration::from_secs(1);
 /// Pauses before the retries of a read, so a read makes at most three attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(600)];

@@ -63,7 +63,7 @@ pub struct Verdict {
     pub reason: Reason,
     /// Time until which evidence may arrive, in POSIX milliseconds.
     pub evidence_deadline: Millis,
-    /// Results of the three checks.
+    /// Results of the checks of the delivered text.
     pub checks: Checks,
 }
 

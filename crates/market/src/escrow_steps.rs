@@ -37,7 +37,7 @@ pub(crate) struct IncludedTx {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spending {
     Unspent,
-    /// Spent by this transaction, which is now recorded as a step.
+    /// The output was spent by this transaction, which is now recorded as a step of the escrow.
     SpentBy(TxHash),
     /// The provider does not know the output or an including block (yet), or the transaction cannot be decoded.
     Unknown,

@@ -19,8 +19,8 @@ pub fn quota_prefix(network: &str) -> Cow<'_, str> {
     })
 }
 
-/// Returns a digest of a client network that changes every day, so that stored rows cannot be traced to the network
-/// later.
+/// Returns a digest of a client's network (its address prefix) and the day. The digest is different every day, so that
+/// stored rows cannot be traced to the network later.
 #[must_use]
 pub fn daily_digest(network: &str, now: Millis) -> ContentHash {
     ContentHash::of(format!("{}\n{}", day(now), quota_prefix(network)).as_bytes())

@@ -90,7 +90,7 @@ pub struct WaitOutcome<'a, T> {
     /// Rows of the caller's queries, which ran in the batch that recorded the inclusion; `None` if the transaction is
     /// not included, or if another request recorded the inclusion.
     pub read: Option<T>,
-    /// Waits of [`PollPolicy::schedule`] that were not needed, in ms.
+    /// The unused part of [`PollPolicy::schedule`]: pauses between further polls, in ms.
     pub rest: &'a [Millis],
 }
 

@@ -25,9 +25,9 @@ const MAX_LAG_SLOTS: u64 = MAX_LAG_MS / 1_000;
 /// Maximum number of open entries that are read for one wallet and kind of transaction.
 const MAX_OPEN: u32 = 3;
 
-/// Returns the names under which outputs are reserved, as a JSON object. The value is 1 if the output is used only as
-/// collateral, and 0 otherwise. The names of an external payer's inputs have a prefix, because a stranger's transaction
-/// must not reserve an output of the service.
+/// Returns the outputs that an entry reserves, as a JSON object. Each key is an output's reference, and its value is 1
+/// if the output is only collateral, otherwise 0. For an external payer's transaction, the keys begin with `payer:`, so
+/// that a stranger cannot reserve an output of the service.
 fn reserves(new: &NewEntry) -> String {
     let put_up = new.collateral.iter().map(|output| (output.to_string(), 1));
     // An output that is both input and collateral counts as an input.
@@ -68,7 +68,7 @@ pub fn by_id(tx: &TxHash) -> Read<Option<Entry>> {
     sql::read!("SELECT {ENTRY} FROM outbox WHERE tx_id = ?1", tx)
 }
 
-/// Builds the query for the open or included entry of a purpose.
+/// Builds the query for the outbox entry with this purpose that is open or included.
 pub fn live_for(purpose: &str) -> Read<Option<Entry>> {
     sql::read!("SELECT {ENTRY} FROM outbox WHERE purpose = ?1 AND phase <> 'given_up' LIMIT 1", purpose)
 }

@@ -110,7 +110,7 @@ impl<'de, A: Deserialize<'de>, B: Deserialize<'de>> Deserialize<'de> for Both<A,
     }
 }
 
-/// Deserializes both parts of a [`Both`], each from the whole row.
+/// Deserializer for the two structs of a [`Both`]. Each struct is read from all columns of the row.
 struct Parts<E>(Value, PhantomData<E>);
 
 impl<'de, E: Error> SeqAccess<'de> for Parts<E> {

@@ -32,7 +32,7 @@ pub struct Request<'a> {
 pub struct Response {
     /// HTTP status.
     pub status: u16,
-    /// Body. The largest answers have some megabytes.
+    /// Body of the answer, a few megabytes at most.
     pub body: Vec<u8>,
 }
 

@@ -146,7 +146,7 @@ pub struct Derived {
     pub open: Option<TxRef>,
     /// The result hash that the seller posted on the chain; empty if the seller posted none.
     pub result: Vec<u8>,
-    /// Description of the payment for people.
+    /// Human-readable description of the payment.
     payment: String,
     /// Whether a transaction contains the buyer's complete address. The buyer's signature alone shows only the payment
     /// key, not the stake part of the address.

@@ -32,7 +32,7 @@ const MAX_COLLATERAL: Lovelace = Lovelace::from_ada(5);
 /// Maximum distance in ms between the current time and the time at which signed terms were issued.
 const MAX_AGE_MS: Millis = 10 * 60_000;
 
-/// The x402 payload of a draft, without the transaction.
+/// The x402 payment payload that comes with an unsigned transaction, except for the transaction itself.
 #[derive(Deserialize)]
 struct Unpaid {
     accepted: PaymentRequirements,

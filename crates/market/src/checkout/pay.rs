@@ -206,7 +206,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         pay.ensure_entitled(&record.entry, &record.payer)
     }
 
-    /// Resumes a payment that was claimed before.
+    /// Resumes a payment that an earlier request recorded.
     async fn resume(&self, pay: &PayRequest<'_>, mut record: PaymentRecord) -> Result<PaidContent, PayError> {
         pay.ensure_same_listing(&record)?;
         if record.is_refunded() {

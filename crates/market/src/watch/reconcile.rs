@@ -18,8 +18,8 @@ use crate::{
     transitions::acts_on_escrows,
 };
 
-/// Maximum number of blocks with the service's transactions for which one run of the watcher checks whether a rollback
-/// removed them.
+/// Maximum number of blocks that one run of the watcher checks for rollbacks. Only blocks that include the service's
+/// transactions are checked.
 const MAX_BLOCKS: u32 = 12;
 const MAX_RECHECKED: u32 = 12;
 

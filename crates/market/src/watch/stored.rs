@@ -71,7 +71,7 @@ pub(super) struct Stored {
     pub has_unread_wallets: bool,
     /// Outbox entries of open actions on escrows.
     pub actions: Vec<Entry>,
-    /// Outbox entries of open payments, locks and withdrawals, and after these of settlements for other servers.
+    /// Open outbox entries of payments, locks and withdrawals, followed by those of settlements for other servers.
     pub open: Vec<Entry>,
 }
 

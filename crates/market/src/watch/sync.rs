@@ -34,7 +34,8 @@ pub(super) struct Synced {
     pub stored: Stored,
     /// Blocks that include the service's transactions and may have been removed by a rollback.
     pub blocks: Vec<SeenBlock>,
-    /// Steps of escrows by other parties, to be verified because the provider may have shown them from another fork.
+    /// Transactions of other parties on escrows. They must be looked up again, because the provider may have shown them
+    /// from another fork.
     pub steps: Vec<RecheckedStep>,
 }
 
@@ -181,9 +182,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Builds the statement that clears the mark `recheck` of entries in blocks that the watcher has seen, because it would
-/// detect a rollback of such a block. Entries in blocks at or below the height `deep` keep the mark until they were
-/// looked up once more.
+/// Builds the statement that clears the mark `recheck` of entries whose blocks the watcher has stored: the watcher
+/// notices by itself if one of these blocks is rolled back. Entries in blocks at or below the height `deep` keep the
+/// mark until they have been looked up once more.
 pub(super) fn clear_recheck(deep: u64) -> Write {
     sql::write!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height > ?1 \

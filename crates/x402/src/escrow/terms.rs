@@ -127,7 +127,7 @@ fn lowercase<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Address, D::E
     if address.to_string() == text { Ok(address) } else { Err(de::Error::custom("an address is lowercase here")) }
 }
 
-/// Parses an address like [`lowercase`], for a field that may be absent but not `null`.
+/// Parses an address as [`lowercase`] does, for a field that may be absent but not `null`.
 fn present_lowercase<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Address>, D::Error> {
     lowercase(deserializer).map(Some)
 }

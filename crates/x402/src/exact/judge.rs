@@ -34,7 +34,8 @@ const RULES: &[PaymentRule] = &[
     witnesses::required_signers_signed,
 ];
 
-/// Rules that need the newest block and the output that the nonce names, in the order in which they are checked.
+/// Rules that need the newest block and the output whose reference is the payment's nonce, in the order in which they
+/// are checked.
 const PAYER_RULES: &[ChainRule] = &[
     validity::has_an_end,
     validity::has_not_ended,

@@ -38,8 +38,8 @@ use crate::{
 /// price.
 pub const MIN_PROTECTED_PRICE: Lovelace = Lovelace::from_ada(5);
 
-/// The payment method that pays into the escrow. The holder of the signing key is the seller of every sale, whoever
-/// created the content.
+/// The payment method that pays into the escrow. In every escrow, the service that holds the signing key is the seller;
+/// it pays the content's creator afterwards.
 #[derive(Clone, Debug)]
 pub struct EscrowMethod {
     network: Network,

@@ -33,7 +33,7 @@ pub struct SettlementResponse {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SettlementExtra {
-    /// Kind of evidence.
+    /// Whether the payment is in a mempool or a block, or has too few confirmations.
     pub status: SettlementStatus,
     /// Number of newer blocks: 0 if the newest block includes the payment, and -1 if the status is `mempool`. Absent
     /// while the payment is pending and no block includes it.
@@ -44,7 +44,7 @@ pub struct SettlementExtra {
     pub transaction_id: Option<String>,
 }
 
-/// Kind of evidence.
+/// Status of a settled payment on the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SettlementStatus {

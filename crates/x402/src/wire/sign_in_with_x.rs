@@ -139,7 +139,7 @@ pub enum SignInError {
         "SIGN-IN-WITH-X must be base64 of JSON with the challenge's fields, address, chainId, type, signature and key: {0}"
     )]
     Malformed(String),
-    /// A field differs from that of the challenges for this resource. Contains the field's name.
+    /// A field of the header differs from the same field of this resource's challenges. Contains the field's name.
     #[error("{0} in SIGN-IN-WITH-X is not that of this resource's challenge: sign the challenge of a new 402")]
     OtherChallenge(&'static str),
     /// The service did not issue a challenge with this nonce for this resource and these times.

@@ -21,7 +21,8 @@ pub struct AuxiliaryData {
 }
 
 impl AuxiliaryData {
-    /// Returns the BLAKE2b-256 hash of the auxiliary data's bytes as received, which the body must contain.
+    /// Returns the BLAKE2b-256 hash of the auxiliary data's bytes as received. The transaction body must contain this
+    /// hash.
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {
         blake2b(&self.cbor)

@@ -19,7 +19,7 @@ pub enum Prover {
     Signatures,
 }
 
-/// A field with its value as text, and the parties that prove it.
+/// A field of an evidence file: its value as text, and the parties whose signatures prove the value.
 pub struct Row {
     pub field: &'static str,
     pub value: String,
