@@ -8,7 +8,7 @@ const root = resolve(import.meta.dirname, "..");
 /** Paragraphs that refer to another project's files, whose paths are not in this tree. */
 const FOREIGN = /x402-foundation\/x402|masumi-network\/|IntersectMBO\/|cardano-ledger|lz-string/;
 /** Identifiers of web standards and of other programs. */
-const KNOWN = new Set(["sessionStorage", "cborHex", "PaymentSigningKeyShelley_ed25519", "incompatible_msrv"]);
+const KNOWN = new Set(["cborHex", "PaymentSigningKeyShelley_ed25519", "incompatible_msrv"]);
 /** Files whose words count as identifiers. */
 const CODE = /\.(rs|ts|js|sql|toml|json|sh|ak|yml|css|html)$|(^|\/)Makefile$/;
 const PATH = /^[\w.@-]+(\/[\w.@-]+)*\/?$/;
