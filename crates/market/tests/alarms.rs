@@ -56,6 +56,7 @@ fn cried_with(sales: &Sales, holding: &Holding, deployment: Option<&Deployment>,
         deployment,
         sells,
         lead: ClockLead::Bounded,
+        number: 1,
         now: sales.now(),
         calls_left: &|| CALLS.saturating_sub(sales.ledger.calls.get()),
     };

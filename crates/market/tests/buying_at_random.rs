@@ -243,6 +243,7 @@ impl World {
             deployment: None,
             sells: true,
             lead: ClockLead::Bounded,
+            number: 1,
             now: self.now(),
             calls_left: &|| CALLS.saturating_sub(ledger.calls.get()),
         };

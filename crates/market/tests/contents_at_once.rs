@@ -67,6 +67,7 @@ fn many_due_escrows_read_few_contents_at_once() {
         deployment: Some(&deployment),
         sells: true,
         lead: ClockLead::Bounded,
+        number: 1,
         now: NOON + 60_000,
         calls_left: &|| 40,
     };

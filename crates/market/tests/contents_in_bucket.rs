@@ -46,6 +46,7 @@ fn tick(sales: &Sales) {
         deployment: Some(&sales.deployment),
         sells: true,
         lead: ClockLead::Bounded,
+        number: 1,
         now: sales.now(),
         calls_left: &|| CALLS.saturating_sub(sales.ledger.calls.get()),
     };

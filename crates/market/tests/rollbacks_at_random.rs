@@ -322,6 +322,7 @@ impl World {
             deployment: Some(&self.deployment),
             sells: false,
             lead: ClockLead::Bounded,
+            number: 1,
             now: self.ledger.tip().time_ms + later_ms,
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };

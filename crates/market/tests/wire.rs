@@ -185,6 +185,8 @@ fn every_query_with_a_type_fits_the_schema() {
     );
     sales.until(60);
     sales.ticks(3);
+    sales.tick_number.set(2);
+    sales.ticks(1);
     let (account, _) = sign_up(&sales.db, 1, NOON);
     let (db, seller, id) = (&sales.db, person(OWNER).enterprise_address(), RequestId::new([1; 16]));
     let limits = account::limits(10, 500).unwrap();

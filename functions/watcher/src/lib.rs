@@ -223,6 +223,7 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
         deployment: settings.deployment.as_ref(),
         sells: settings.sells,
         lead: settings.lead,
+        number: begun.number,
         now,
         // No calls are left once the run's time is over.
         calls_left: &|| if edge::now_ms() < until { usage.calls_left() } else { 0 },

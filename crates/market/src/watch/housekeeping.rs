@@ -1,11 +1,12 @@
 //! Deletes rows that are no longer needed, a bounded number per run of the watcher. This happens before the run writes
-//! anything else, so that a full database has room again.
+//! anything else, so that a full database has room again. Runs with even numbers delete data of agents, and all others
+//! delete data of the market, because Workers' free plan allows 50 statements per run.
 
 use cardano::{chain::Tip, slots::Millis};
 use outbox::{MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up};
 use sql::{Database, Write};
 
-use super::{ArbiterClient, Keys, Ledger, context::Tick};
+use super::{ArbiterClient, Keys, Ledger, Watch, context::Tick};
 use crate::{contents::Contents, event, limits::DAY_MS};
 
 /// Maximum depth of a rollback in blocks (the network's security parameter).
@@ -46,16 +47,19 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     /// Deletes rows that are no longer needed. If a statement fails, the failure is noted, and the rest of the run
     /// continues.
     pub(super) async fn clean_up(&mut self) {
-        let statements = statements(self.ports.now, &self.view.tip);
+        let Watch { number, now, .. } = *self.ports;
+        let statements = if number.is_multiple_of(2) { agents(now) } else { market(now, &self.view.tip) };
         self.write_each(statements.into_iter().map(|statement| vec![statement]).collect()).await;
     }
 }
 
-fn statements(now: Millis, tip: &Tip) -> Vec<Write> {
+/// Builds the statements that give up expired transactions and delete old outbox entries, sessions, events and blocks,
+/// and counts of earlier days.
+fn market(now: Millis, tip: &Tip) -> Vec<Write> {
     let long_ago = tip.slot.saturating_sub(MAX_LAG_MS / 1_000);
-    let mut statements = vec![give_up_expired("payment", long_ago), give_up_expired("settlement", long_ago)];
-    statements.extend(agents(now));
-    statements.extend([
+    vec![
+        give_up_expired("payment", long_ago),
+        give_up_expired("settlement", long_ago),
         remove_entries(
             &format!("reason IS NOT '{NOT_OUR_SUBMISSION}' AND {PAYMENTS}"),
             tip.slot.saturating_sub(FAILED_SLOTS),
@@ -75,8 +79,7 @@ fn statements(now: Millis, tip: &Tip) -> Vec<Write> {
         remove_older("granted_days", "rowid", "day", now / DAY_MS),
         remove_older("registered_days", "rowid", "day", now / DAY_MS),
         sql::write!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),
-    ]);
-    statements
+    ]
 }
 
 /// Builds the statement that gives up external transactions of this kind that are still open although their validity

@@ -131,6 +131,8 @@ pub struct Watch<'a, D, C, K, S, A> {
     pub sells: bool,
     /// Allowed difference by which the newest block's time may be ahead of the wall clock.
     pub lead: ClockLead,
+    /// Number of this run of the watcher ([`TickNumber`]). Runs with even and odd numbers delete different old rows.
+    pub number: u64,
     /// The wall clock, POSIX ms.
     pub now: Millis,
     pub calls_left: &'a dyn Fn() -> u32,

@@ -70,6 +70,8 @@ pub struct Sales {
     pub issued: std::cell::Cell<Millis>,
     /// Provider calls of each tick so far.
     pub tick_calls: std::cell::RefCell<Vec<u32>>,
+    /// Number of each tick: odd to delete old data of the market, even to delete that of agents.
+    pub tick_number: std::cell::Cell<u64>,
     count: std::cell::Cell<u32>,
     listings: std::cell::Cell<u8>,
 }
@@ -102,6 +104,7 @@ impl Sales {
             count: Default::default(),
             listings: std::cell::Cell::new(100),
             tick_calls: std::cell::RefCell::default(),
+            tick_number: std::cell::Cell::new(1),
         };
         sales.fund(100);
         sales.fund(100);
@@ -327,6 +330,7 @@ impl Sales {
             deployment: Some(&self.deployment),
             sells: true,
             lead: ClockLead::Bounded,
+            number: self.tick_number.get(),
             now,
             calls_left: &|| CALLS.saturating_sub(self.ledger.calls.get()),
         };
