@@ -1,6 +1,5 @@
 // The catalogue after a sale that the isolate has not seen, with 1,000 and 10,000 listings. Requests come one at a
-// time, after a pause in which caches expire. Ours reads only changes since its last read of everything, which it does
-// once per isolate.
+// time, after a pause in which caches expire, so that each reads the whole catalogue from the database.
 import { setTimeout as sleep } from "node:timers/promises";
 import { send } from "../../support/helpers/http.ts";
 import { addressOf, fill } from "./catalogue.ts";
