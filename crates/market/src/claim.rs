@@ -245,7 +245,7 @@ pub fn conditions(
         payer_key: *account.wallet_address.payment_key(),
         amount,
         checked: 0,
-        // No payment is built yet, so the condition on replaced payments must not apply.
+        // Before a payment is built, nobody knows which failed payments it replaces. The maximum allows any number.
         replaced: i32::MAX as usize,
         now,
         terms_digest: None,

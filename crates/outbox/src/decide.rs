@@ -131,9 +131,9 @@ fn needs_payer(entry: &Entry, trust: Trust) -> bool {
     depends && entry.provenance == Provenance::Unknown && trust != Trust::Payer
 }
 
-/// Returns whether the node's answer to the submission matters and may still be recorded by the request that submitted
-/// the transaction. The answer shows whether somebody else submitted the transaction before. For a settlement, it no
-/// longer shows that after several attempts.
+/// Returns whether to wait until the request that submitted the transaction has recorded the node's answer. The answer
+/// shows whether somebody else submitted the transaction before; for a settlement, only the answer to the first attempt
+/// does.
 fn awaits_answer(entry: &Entry, trust: Trust, now: Millis) -> bool {
     let matters = match entry.kind {
         Kind::Payment => true,

@@ -23,9 +23,8 @@ use crate::{
 
 /// Returns additional statements for the batch that records a decision, for example one that inserts the purchase.
 ///
-/// The additional statements run after the statement that changes the entry. If another request changed the entry
-/// first, the entry does not change, so each additional statement must check the entry's state before it changes
-/// anything.
+/// The additional statements run after the statement that changes the entry. That statement has no effect if another
+/// request has changed the entry meanwhile. Each additional statement must therefore check the entry's state itself.
 pub type Hook<'a> = dyn Fn(&Entry, &Decision) -> Result<Vec<Write>, DatabaseError> + 'a;
 
 /// A way to wait: workers sleep, and tests advance a simulated clock.

@@ -3,10 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { encodePaymentSignatureHeader } from "@x402/core/http";
-import { unlockProof } from "../../../stack/wallets/proof.ts";
 import { send } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
-import { makeOut, present, termsOf, unlockUrl } from "../../support/helpers/payments.ts";
+import { makeOut, present, presentSigned, termsOf, unlockUrl } from "../../support/helpers/payments.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 
 describe("a payment that its payer broadcasts first", { timeout: 120_000 }, () => {
@@ -36,8 +35,7 @@ describe("a payment that its payer broadcasts first", { timeout: 120_000 }, () =
       await world.ledger.clearFaults();
       await world.ledger.block();
 
-      const headers = { "payment-signature": payment.header, "x-service-proof": await unlockProof(payer, wanted.id) };
-      const answer = await send(unlockUrl(world, wanted), { headers });
+      const answer = await presentSigned(world, wanted, payment, payer);
       t.diagnostic(`the payer: ${answer.status} ${answer.text.slice(0, 200)}`);
       assert.equal(answer.text, wanted.content);
     });

@@ -6,12 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
 import { root } from "../../../stack/stack.ts";
-import { unlockProof } from "../../../stack/wallets/proof.ts";
 import { changedConfig } from "../../support/helpers/config.ts";
 import { inDatabase } from "../../support/helpers/database.ts";
 import { type Answer, errorOf, json, send } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
-import { makeOut, present, refusalOf, unlockUrl } from "../../support/helpers/payments.ts";
+import { makeOut, present, presentSigned, refusalOf } from "../../support/helpers/payments.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 import { answerOf, challenge, type SignedIn, verify } from "../accounts/account.ts";
@@ -81,7 +80,10 @@ describe("a database that does not answer", { timeout: 240_000 }, () => {
   const fault = async (kind: "lost" | "stall" | "answer", times: number, after = 0): Promise<number> =>
     json<number>(await send(`${world.api}/fault?kind=${kind}&times=${times}&after=${after}`));
   const clear = () => fault("lost", 0);
-  afterEach(clear);
+  afterEach(async () => {
+    makesBlocks = true;
+    await clear();
+  });
 
   const unknown = () => send(`${world.api}/purchases/${"0".repeat(64)}`);
   const unavailable = (answer: Answer) => {
@@ -148,10 +150,7 @@ describe("a database that does not answer", { timeout: 240_000 }, () => {
         // Without a recorded answer of a node, anyone may have submitted the transaction, so its payer has to sign.
         const unsigned = again.status === 402 && refusalOf(again) === "payment_public";
         if (unsigned) assert.equal(stalled, "about when a node's answer is recorded");
-        const proof: Record<string, string> = unsigned
-          ? { "x-service-proof": await unlockProof(buyer, listing.id) }
-          : {};
-        again = await send(unlockUrl(world, listing), { headers: { "payment-signature": payment.header, ...proof } });
+        again = await (unsigned ? presentSigned(world, listing, payment, buyer) : present(world, listing, payment));
       }
       assert.equal(again.text, listing.content, stalled);
       assert.equal(await paidTo(world.ledger, seller.address), BigInt(listing.priceLovelace), `${stalled}: paid once`);

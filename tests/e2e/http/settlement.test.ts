@@ -2,7 +2,6 @@
 // back. Blocks are made only when a test asks for one, so that all these payments wait through the same 45 seconds.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { unlockProof } from "../../../stack/wallets/proof.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
 import { type Answer, errorOf, json, send, shownSoon } from "../../support/helpers/http.ts";
 import { type Listing, list } from "../../support/helpers/listings.ts";
@@ -12,12 +11,12 @@ import {
   makeOut,
   type Payment,
   present,
+  presentSigned,
   purchaseOf,
   purchasesOf,
   refusalOf,
   settle,
   settlementOf,
-  unlockUrl,
 } from "../../support/helpers/payments.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 
@@ -135,8 +134,7 @@ describe("a payment", () => {
     it("is delivered once its payer signs, where no node's answer came, and was submitted once", async () => {
       const { listing, payment, payer, seller } = of("unanswered");
       if ((await world.ledger.tx(payment.tx))?.state === "mempool") await world.ledger.block();
-      const headers = { "payment-signature": payment.header, "x-service-proof": await unlockProof(payer, listing.id) };
-      await assertSettled(world, await send(unlockUrl(world, listing), { headers }), { listing, payment, payer });
+      await assertSettled(world, await presentSigned(world, listing, payment, payer), { listing, payment, payer });
       assert.equal(await paidTo(of("unanswered")), 1);
       assert.equal((await purchasesOf(world, seller)).length, 1);
     });

@@ -18,6 +18,7 @@ import {
   makeOut,
   type PaymentOptions,
   present,
+  presentSigned,
   refusalOf,
   settle,
   termsOf,
@@ -194,8 +195,7 @@ describe("payments of strangers", { timeout: 900_000 }, () => {
     await world.ledger.block();
     await world.ledger.advance(2 * 3_600);
     const listing = await list(world.api, seller);
-    const headers = { "payment-signature": old.header, "x-service-proof": await unlockProof(payer, listing.id) };
-    const answer = await send(unlockUrl(world, listing), { headers });
+    const answer = await presentSigned(world, listing, old, payer);
     assert.equal(refusalOf(answer), "invalid_exact_cardano_payload_ttl_expired");
   });
 

@@ -149,6 +149,17 @@ export const present = (
   init: RequestInit = {},
 ): Promise<Answer> => send(unlockUrl(world, listing), { ...init, headers: { "payment-signature": payment.header } });
 
+/** Sends a payment together with its payer's signature, and returns the answer. */
+export async function presentSigned(
+  world: Pick<World, "api">,
+  listing: { id: string },
+  payment: { header: string },
+  payer: Wallet,
+): Promise<Answer> {
+  const headers = { "payment-signature": payment.header, "x-service-proof": await unlockProof(payer, listing.id) };
+  return send(unlockUrl(world, listing), { headers });
+}
+
 /** Sends a payment, makes a block once the ledger has it, and returns the answer. */
 export async function settle(world: World, listing: { id: string }, payment: Payment): Promise<Answer> {
   const answer = present(world, listing, payment);
