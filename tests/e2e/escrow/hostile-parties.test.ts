@@ -1,8 +1,5 @@
 // Transactions of strangers and hostile buyers delay no other escrow. Real workers, local ledger.
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { act, escrowIn } from "../../../stack/act.ts";
 import { payingFetch } from "../../../stack/buyer/buyer.ts";
@@ -10,6 +7,7 @@ import { payEscrow } from "../../../stack/buyer/escrow/escrow.ts";
 import { seedHex } from "../../../stack/wallets/keys.ts";
 import { unlockProof } from "../../../stack/wallets/proof.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
+import { inDatabase } from "../../support/helpers/database.ts";
 import { decode, send } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
@@ -134,18 +132,7 @@ describe("while the seller acts on several escrows together", { timeout: 300_000
 
 /** As if the buyer's connection had broken before the content came: only the database can tell. */
 function breakOff(world: World, id: string): void {
-  const folder = join(world.state, "workers/v3/d1/miniflare-D1DatabaseObject");
-  const files = readdirSync(folder).filter((name) => name.endsWith(".sqlite") && !name.startsWith("metadata"));
-  let changed = 0;
-  for (const file of files) {
-    const db = new DatabaseSync(join(folder, file));
-    db.exec("PRAGMA busy_timeout = 5000");
-    const market = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'payments'").get() !== undefined;
-    if (market) {
-      const change = db.prepare("UPDATE payments SET delivered_at_ms = NULL WHERE tx_id = ?").run(id);
-      changed += Number(change.changes);
-    }
-    db.close();
-  }
-  assert.equal(changed, 1);
+  const sql = "UPDATE payments SET delivered_at_ms = NULL WHERE tx_id = ?";
+  const { changes } = inDatabase(world, (db) => db.prepare(sql).run(id));
+  assert.equal(changes, 1);
 }

@@ -237,9 +237,9 @@ describe("a payment", () => {
       const payer = await world.buyer();
       const it = await caseOf(payer);
       const { listing, payment } = it;
+      // The request that is left goes on looking for its block: it never sees this one.
+      const unseen = await world.ledger.fault({ endpoint: `/txs/${payment.tx}`, status: 503 });
       await leaveDuring(it);
-      // The request that was left goes on looking for its block: none sees this one.
-      const unseen = await world.ledger.fault({ endpoint: "/txs/**", status: 503 });
       await world.ledger.block();
       await world.ledger.rollback(1, true);
       await world.ledger.clearFault(unseen);

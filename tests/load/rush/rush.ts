@@ -19,6 +19,8 @@ export interface RushOptions {
   readonly blockTime: number;
   /** Number of client addresses. */
   readonly networks: number;
+  /** Waits until the first block is to be made; by default for `blockTime`. If it fails, the block is made at once. */
+  readonly firstBlock?: (signal: AbortSignal) => Promise<void>;
 }
 
 /** Results of a rush. Times are in seconds from a payment's first presentation. */
@@ -142,7 +144,7 @@ const networkOf = (index: number): string => `198.51.100.${1 + index}`;
 
 /** All buyers purchase from one creator, spread over the time, while this function makes blocks and ticks. */
 export async function rush(world: World, options: RushOptions): Promise<Figures> {
-  const { buyers: count, within, blockTime, networks } = options;
+  const { buyers: count, within, networks } = options;
   const creator = world.person("creator");
   const listing = await list(world.api, creator, { modes: ["protected"], priceLovelace: `${PRICE}` });
   const buyers = Array.from({ length: count }, () => world.person("buyer", { kind: "enterprise" }));
@@ -150,7 +152,7 @@ export async function rush(world: World, options: RushOptions): Promise<Figures>
     buyers.map(({ address }) => address),
     PURSE,
   );
-  const around = new Surroundings(world, blockTime);
+  const around = new Surroundings(world, options);
   const bought = await Promise.all(
     buyers.map(async (wallet, index) => {
       await pause((index * within * 1_000) / count);
@@ -187,9 +189,9 @@ class Surroundings {
   readonly #stopped = new AbortController();
   readonly #over: Promise<unknown>;
 
-  constructor(world: World, blockTime: number) {
+  constructor(world: World, { blockTime, firstBlock }: RushOptions) {
+    const { signal } = this.#stopped;
     const every = async (ms: number, work: () => Promise<void>): Promise<void> => {
-      const { signal } = this.#stopped;
       for (let next = Date.now() + ms; !signal.aborted; next += ms) {
         await pause(Math.max(0, next - Date.now()), undefined, { signal }).catch(() => undefined);
         if (!signal.aborted) await work();
@@ -198,7 +200,14 @@ class Surroundings {
     const tick = async () => {
       this.calls += (await untilTaken(() => world.tick())).calls;
     };
-    this.#over = Promise.all([every(blockTime * 1_000, () => world.ledger.block()), every(TICK_MS, tick)]);
+    const blocks = async () => {
+      if (firstBlock) {
+        await firstBlock(signal).catch(() => undefined);
+        await world.ledger.block();
+      }
+      await every(blockTime * 1_000, () => world.ledger.block());
+    };
+    this.#over = Promise.all([blocks(), every(TICK_MS, tick)]);
   }
 
   async stop(): Promise<void> {

@@ -10,10 +10,10 @@ type System = { readonly state: string };
 const OF_THE_API = "listings";
 
 /** Opens the database with this table. The workers may be running. The caller closes it. */
-export function databaseOf({ state }: System, table = OF_THE_API): DatabaseSync {
+export function databaseOf({ state }: System, table = OF_THE_API, readOnly = false): DatabaseSync {
   const folder = join(state, "workers/v3/d1/miniflare-D1DatabaseObject");
   for (const name of readdirSync(folder).filter((name) => /^[0-9a-f]+\.sqlite$/.test(name))) {
-    const db = new DatabaseSync(join(folder, name));
+    const db = new DatabaseSync(join(folder, name), { readOnly });
     db.exec("PRAGMA busy_timeout = 10000");
     if (db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table)) return db;
     db.close();
@@ -22,8 +22,13 @@ export function databaseOf({ state }: System, table = OF_THE_API): DatabaseSync 
 }
 
 /** Opens a database, uses it and closes it. */
-export function inDatabase<T>(system: System, use: (db: DatabaseSync) => T, table = OF_THE_API): T {
-  const db = databaseOf(system, table);
+export function inDatabase<T>(
+  system: System,
+  use: (db: DatabaseSync) => T,
+  table = OF_THE_API,
+  { readOnly = false } = {},
+): T {
+  const db = databaseOf(system, table, readOnly);
   try {
     return use(db);
   } finally {
@@ -31,6 +36,9 @@ export function inDatabase<T>(system: System, use: (db: DatabaseSync) => T, tabl
   }
 }
 
-/** Reads rows of the database with this table. */
+/**
+ * Reads rows of the database with this table. The connection is read-only: one that may write locks the database when it
+ * is closed, and a worker that opens the database at that moment fails.
+ */
 export const rowsOf = <Row>(state: string, table: string, sql: string, ...values: SQLInputValue[]): Row[] =>
-  inDatabase({ state }, (db) => db.prepare(sql).all(...values) as Row[], table);
+  inDatabase({ state }, (db) => db.prepare(sql).all(...values) as Row[], table, { readOnly: true });
