@@ -113,17 +113,17 @@ CREATE TRIGGER purchases_gone AFTER DELETE ON purchases BEGIN
   UPDATE listings SET sales = sales - (old.status <> 'refunded') WHERE id = old.listing_id;
 END;
 
--- sellers (listed, listed_bytes, latest_seq, visible_listings), listings_counted, listings_text and catalogue_version,
+-- sellers (listed, listed_bytes, latest_seq, visible_listings, changed), listings_counted, listings_text and catalogue_version,
 -- from `listings`: so a seller's quota, the number of pages, search results and the ETag can be read without reading
 -- all listings.
 CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
   UPDATE catalogue_version SET version = version + 1;
   INSERT INTO listings_text (rowid, title, description, category, search_terms)
   SELECT new.seq, new.title, new.description, new.category, new.search_terms WHERE new.hidden_at_ms IS NULL;
-  INSERT INTO sellers (address, listed, listed_bytes, latest_seq, visible_listings)
-  VALUES (new.seller_address, 1, new.content_bytes, new.seq, new.hidden_at_ms IS NULL)
+  INSERT INTO sellers (address, listed, listed_bytes, latest_seq, visible_listings, changed)
+  SELECT new.seller_address, 1, new.content_bytes, new.seq, new.hidden_at_ms IS NULL, version FROM catalogue_version WHERE TRUE
   ON CONFLICT (address) DO UPDATE SET listed = listed + 1, listed_bytes = listed_bytes + excluded.listed_bytes,
-    latest_seq = excluded.latest_seq, visible_listings = visible_listings + excluded.visible_listings;
+    latest_seq = excluded.latest_seq, visible_listings = visible_listings + excluded.visible_listings, changed = excluded.changed;
   INSERT INTO listings_counted (block, visible_listings, instant, protected)
   VALUES (new.seq / 256, new.hidden_at_ms IS NULL, new.hidden_at_ms IS NULL AND new.instant,
     new.hidden_at_ms IS NULL AND new.protected)
@@ -132,7 +132,8 @@ CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
 END;
 CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old.hidden_at_ms IS NOT new.hidden_at_ms BEGIN
   UPDATE catalogue_version SET version = version + 1;
-  UPDATE sellers SET visible_listings = visible_listings + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL)
+  UPDATE sellers SET visible_listings = visible_listings + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL),
+    changed = (SELECT version FROM catalogue_version)
   WHERE address = new.seller_address;
   INSERT INTO listings_text (listings_text, rowid, title, description, category, search_terms)
   SELECT 'delete', old.seq, old.title, old.description, old.category, old.search_terms
@@ -148,6 +149,7 @@ CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old
 END;
 CREATE TRIGGER listings_edited AFTER UPDATE OF card ON listings WHEN old.card <> new.card BEGIN
   UPDATE catalogue_version SET version = version + 1;
+  UPDATE sellers SET changed = (SELECT version FROM catalogue_version) WHERE address = new.seller_address;
   INSERT INTO listings_text (listings_text, rowid, title, description, category, search_terms)
   SELECT 'delete', old.seq, old.title, old.description, old.category, old.search_terms WHERE old.hidden_at_ms IS NULL;
   INSERT INTO listings_text (rowid, title, description, category, search_terms)
@@ -159,15 +161,17 @@ CREATE TRIGGER accounts_named AFTER UPDATE OF name ON accounts WHEN old.name IS 
   INSERT INTO sellers (address, name) VALUES (new.owner, new.name) ON CONFLICT (address) DO UPDATE SET name = excluded.name;
 END;
 
--- catalogue_version, from `sellers`. A listing's sales change together with its seller's in one
+-- catalogue_version and sellers.changed, from `sellers`. A listing's sales change together with its seller's in one
 -- transaction, so one change makes one version.
 CREATE TRIGGER sellers_new AFTER INSERT ON sellers
 WHEN new.sales + new.withdrawn + new.refunded > 0 OR new.name IS NOT NULL BEGIN
   UPDATE catalogue_version SET version = version + 1;
+  UPDATE sellers SET changed = (SELECT version FROM catalogue_version) WHERE address = new.address;
 END;
 CREATE TRIGGER sellers_figures AFTER UPDATE OF sales, withdrawn, refunded, name ON sellers
 WHEN old.sales <> new.sales OR old.withdrawn <> new.withdrawn OR old.refunded <> new.refunded OR old.name IS NOT new.name BEGIN
   UPDATE catalogue_version SET version = version + 1;
+  UPDATE sellers SET changed = (SELECT version FROM catalogue_version) WHERE address = new.address;
 END;
 
 -- catalogue_version, from `restored`: isolates and browsers may still have the catalogue of versions that the restored

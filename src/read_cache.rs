@@ -23,7 +23,7 @@ use edge::{
 };
 use market::{
     DeliveryMode, ListingId,
-    catalogue::{self, ListingTerms, Page},
+    catalogue::{self, ListingTerms, Newest, Page},
     chain_state::ClockLead,
     state::{self, ShopState},
 };
@@ -104,6 +104,7 @@ impl<T: Clone> Answers<T> {
 thread_local! {
     static STATE: Cell<Option<CachedState>> = const { Cell::new(None) };
     static ANSWERS: RefCell<Answers<CachedPage>> = RefCell::default();
+    static NEWEST: RefCell<Rc<Newest>> = RefCell::default();
     static TERMS: RefCell<Answers<(i64, Rc<ListingTerms>)>> = RefCell::default();
 }
 
@@ -225,7 +226,13 @@ where
 
 /// Returns the newest listings of the catalogue.
 pub async fn newest(app: &App, limit: OnMiss) -> Result<CachedPage, ApiError> {
-    let read = async |database: Rc<VersionedDatabase>| catalogue::newest(&*database).await;
+    let read = async |database: Rc<VersionedDatabase>| {
+        let known = NEWEST.with_borrow(Rc::clone);
+        let newest = known.update(&*database).await?;
+        let page = newest.page();
+        NEWEST.set(Rc::new(newest));
+        Ok(page)
+    };
     list(app, limit, AnswerMemory::LONG, "/listings", read).await
 }
 

@@ -24,7 +24,7 @@ mod store;
 pub mod take_off;
 mod terms;
 
-pub use newest::newest;
+pub use newest::Newest;
 pub use page::{count, page};
 pub use store::{Quota, QuotaExceeded, Source, Stored, store};
 

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use market::{
     DeliveryMode, ListingId, account,
-    catalogue::{self, Filter, Quota, QuotaExceeded, Source, Stored},
+    catalogue::{self, Filter, Newest, Quota, QuotaExceeded, Source, Stored},
     contents::InDatabase,
     listing::NewListing,
     seller_name::SellerName,
@@ -57,7 +57,7 @@ fn put(db: &Sqlite, number: u16, listing: &NewListing) -> ListingId {
 }
 
 fn all(db: &Sqlite) -> catalogue::Page {
-    block(catalogue::newest(db)).unwrap()
+    block(Newest::read(db)).unwrap().page()
 }
 
 fn count(db: &Sqlite, table: &str) -> String {

@@ -13,7 +13,7 @@ use futures_lite::future::block_on;
 use market::{
     ListingId,
     catalogue::{
-        self, Filter, Page, Quota, Source, Stored,
+        self, Filter, Newest, Page, Quota, Source, Stored,
         discovery::{self, PaymentFilter, Question},
     },
     contents::InDatabase,
@@ -108,7 +108,7 @@ fn no_catalogue_query_costs_more_than_reading_ten_thousand_rows() {
             });
         }
     }
-    cost("the whole catalogue", &|| found(&block_on(catalogue::newest(&db)).unwrap()));
+    cost("the whole catalogue", &|| found(&block_on(Newest::read(&db)).unwrap().page()));
     cost("addresses", &|| block_on(discovery::addresses(&db)).unwrap().lines().count());
     let dear: Vec<_> = told.into_inner().into_iter().filter(|(_, steps)| *steps > MOST).collect();
     assert_eq!(dear, [], "dearer than {MOST} steps");
@@ -249,7 +249,7 @@ fn hidden_listings_cost_no_reads_and_block_no_page() {
             block_on(discovery::search(&db, &question, PaymentFilter::Any, true, (100, 0))).unwrap().listings.len();
         let pages = ["sort=reputation", "q=hero", "q=hero&sort=popular", "q=hero&sort=reputation"];
         let found: Vec<usize> = pages.iter().map(|query| page(query).json.matches("honest").count()).collect();
-        let newest = block_on(catalogue::newest(&db)).unwrap().json.matches("honest").count();
+        let newest = block_on(Newest::read(&db)).unwrap().page().json.matches("honest").count();
         ((searched, found, newest), db.steps() - before)
     };
     let (before, steps) = look();

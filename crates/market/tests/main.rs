@@ -21,6 +21,7 @@ mod full_text_cost;
 mod kept_rows_cost;
 mod long_answers;
 mod lost_answers;
+mod newest_listings;
 mod owners_actions;
 mod projections;
 mod purchase_requests;

@@ -10,7 +10,7 @@ use market::{
     DeliveryMode, ListingId,
     account::{self, RuleChanges},
     catalogue::{
-        self, Filter, Quota, Source,
+        self, Filter, Newest, Quota, Source,
         discovery::{self, PaymentFilter, Question},
         take_off::{self, SaleState},
     },
@@ -104,7 +104,7 @@ fn a_listing_has_every_field_wherever_it_is_shown() {
     let filter = Filter { words: Some("hero".into()), ..Filter::default() };
     let page = block(catalogue::page(&sales.db, &filter)).unwrap().json;
     check::complete::<Vec<Listing>>(&[&page]).unwrap();
-    let newest = block(catalogue::newest(&sales.db)).unwrap().json;
+    let newest = block(Newest::read(&sales.db)).unwrap().page().json;
     check::complete::<Vec<Listing>>(&[&newest]).unwrap();
     let seller = person(OWNER).enterprise_address();
     let creator = block(catalogue::creator(&sales.db, &seller, None)).unwrap().json;
@@ -237,6 +237,7 @@ fn every_query_with_a_type_fits_the_schema() {
     copied_payments::a_payment_identifier_on_a_copy_opens_nothing_that_the_payer_is_paying_for();
     forks::a_step_that_one_node_shows_in_a_block_of_another_fork_freezes_no_sale();
     forks::a_result_shown_only_on_another_fork_is_requested_again();
+    crate::newest_listings::an_unchanged_listing_is_not_read_again();
     owners_actions::a_dispute_shows_its_decision_with_reason_and_transaction();
     owners_actions::a_result_in_a_block_shows_without_a_tick();
     owners_actions::an_owner_asks_for_a_refund_and_takes_it_when_no_proof_comes();

@@ -1,5 +1,5 @@
 // The measured requests, and the ones that they are compared with.
-import { send, usage } from "../../support/helpers/http.ts";
+import { decode, post, send, usage } from "../../support/helpers/http.ts";
 import { addressOf, idOf, word } from "./catalogue.ts";
 import type { Ask } from "./load.ts";
 import type { Bench } from "./runtime.ts";
@@ -26,6 +26,12 @@ export async function cases({ ours, hono, floor, counted }: Bench): Promise<Case
   const [instant, both, seller] = [idOf(995), idOf(990), addressOf(7)];
   const ok = (url: string, headers: Record<string, string> = {}): Ask => ({ url, headers, status: 200 });
   const unpaid = (url: string): Ask => ({ url, status: 402 });
+  /** The same 402 from Hono. */
+  const unpaidHono = async (listing: string): Promise<Ask> => {
+    const required = (await send(`${ours}/listings/${listing}/unlock`)).headers.get("payment-required") ?? "";
+    await post(`${hono}/listings/${listing}/offers`, decode(required));
+    return unpaid(`${hono}/listings/${listing}/unlock`);
+  };
   const unchanged = async (url: string): Promise<Ask> => {
     const etag = (await send(url)).headers.get("etag") ?? "";
     return { url, headers: { "if-none-match": etag }, status: 304 };
@@ -47,17 +53,18 @@ export async function cases({ ours, hono, floor, counted }: Bench): Promise<Case
     { name: "Hono /health, bare", ask: ok(`${hono}/bare/health`) },
     { name: "Hono /health", ask: ok(`${hono}/health`), of: "Hono /health, bare" },
     { name: "/health", ask: ok(`${ours}/health`), of: "Hono /health", statements: cost("/health") },
-    { name: "Hono 402, one entry", of: "Hono /health", ask: unpaid(`${hono}/listings/${instant}/unlock`) },
+    { name: "Hono 402, one entry", ask: await unpaidHono(instant) },
     {
       name: "402, one entry",
       ask: unpaid(`${ours}/listings/${instant}/unlock`),
-      of: "/health",
+      of: "Hono 402, one entry",
       statements: cost(`/listings/${instant}/unlock`),
     },
+    { name: "Hono 402, two entries (a signature)", ask: await unpaidHono(both) },
     {
       name: "402, two entries (a signature)",
       ask: unpaid(`${ours}/listings/${both}/unlock`),
-      of: "/health",
+      of: "Hono 402, two entries (a signature)",
       statements: cost(`/listings/${both}/unlock`),
     },
     { name: "Hono 304, from memory", ask: await unchanged(`${hono}/listings`) },

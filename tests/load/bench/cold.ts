@@ -5,7 +5,7 @@ import { send } from "../../support/helpers/http.ts";
 import { addressOf, fill } from "./catalogue.ts";
 import type { Bench } from "./runtime.ts";
 
-const RUNS = 9;
+const RUNS = 31;
 /** Effect of a sale: it changes the figures on all listings of its seller. */
 const SALE = "UPDATE sellers SET sales = sales + 1 WHERE address = ?1";
 const FORGOTTEN_MS = 1_050;

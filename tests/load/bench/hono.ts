@@ -7,6 +7,7 @@
 //     /listings, /listings/{id}, /creators/{address}      cached; reads the version once a second
 //     /asked/...                     the same, but reads the version for each request
 //     /rows/listings, /text/listings without a cache: rows joined here, or text joined by SQLite
+//     /listings/{id}/unlock          402; POST /listings/{id}/offers tells it first what the other shop answers
 import { type Context, cors, Hono, routePath } from "../../support/outsiders/hono.ts";
 
 interface Statement {
@@ -107,7 +108,60 @@ const search = (c: Context<Env>, words: string) =>
 
 const health = (c: Context<Env>) => c.json({ ok: true, network: "preprod" });
 
-/** Answers with the terms of an instant payment. */
+interface Offer {
+  extra: { inputCommitment?: object; terms?: Record<string, string>; [key: string]: unknown };
+  [key: string]: unknown;
+}
+/** Content of a PAYMENT-REQUIRED header. */
+interface Required {
+  x402Version: number;
+  error: string;
+  resource: Record<string, unknown>;
+  accepts: Offer[];
+  extensions: Record<"request-binding" | "sign-in-with-x" | "cardano-request-commitment", { info: object }>;
+}
+const offers = new Map<string, Required>();
+
+const hex = (bytes: ArrayBuffer | Uint8Array): string =>
+  [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+const random = (length: number) => hex(crypto.getRandomValues(new Uint8Array(length)));
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+const digest = async (text: string) => hex(await crypto.subtle.digest("SHA-256", bytesOf(text)));
+
+let keys: Promise<[mac: CryptoKey, signing: CryptoKeyPair]> | undefined;
+
+/** Signs an offer of a protected sale, with its times counted from now. */
+async function quoted(offer: Offer, key: CryptoKeyPair): Promise<Offer> {
+  const now = Date.now();
+  const terms = {
+    ...offer.extra.terms,
+    sellerNonce: random(32),
+    inputHash: await digest(JSON.stringify(offer.extra.inputCommitment)),
+    payByTime: `${now + 300_000}`,
+    submitResultTime: `${now + 1_020_000}`,
+    unlockTime: `${now + 1_920_000}`,
+    externalDisputeUnlockTime: `${now + 2_820_000}`,
+  };
+  const signed = bytesOf(await digest(JSON.stringify(terms)));
+  const signature = hex(await crypto.subtle.sign("Ed25519", key.privateKey, signed));
+  const ending = (text: unknown) => `${text}`.slice(0, -signature.length) + signature;
+  const { referenceSignature, blockchainIdentifier } = offer.extra;
+  const extra = {
+    ...offer.extra,
+    terms,
+    referenceSignature: ending(referenceSignature),
+    blockchainIdentifier: ending(blockchainIdentifier),
+  };
+  return { ...offer, extra };
+}
+
+/** Remembers the 402 of the compared shop, from which `unlock` takes what is the same in each answer for a listing. */
+async function remember(c: Context<Env>): Promise<Response> {
+  offers.set(c.req.param("id") ?? "", await c.req.json<Required>());
+  return c.body(null, 204);
+}
+
+/** Answers 402 with as many bytes as the compared shop, and with the same duties: fresh secrets, digests and signatures. */
 async function unlock(c: Context<Env>): Promise<Response> {
   const id = c.req.param("id") ?? "";
   const now = await version(c, false);
@@ -120,26 +174,63 @@ async function unlock(c: Context<Env>): Promise<Response> {
     terms.set(id, found);
   }
   const { card } = found;
+  const known = offers.get(id);
+  if (!known) return c.json({ error: "no offer was remembered" }, 500);
+  keys ??= Promise.all([
+    crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, false, ["sign"]) as Promise<CryptoKey>,
+    crypto.subtle.generateKey("Ed25519", false, ["sign"]) as Promise<CryptoKeyPair>,
+  ]);
+  const [mac, signing] = await keys;
+  const authentic = async (text: string) => hex(await crypto.subtle.sign("HMAC", mac, bytesOf(text)));
+  const accepts = known.accepts.map((offer) => {
+    const priced = { ...offer, amount: card.priceLovelace };
+    return offer.extra.terms ? quoted(priced, signing) : priced;
+  });
+  const { extensions } = known;
+  const [binding, signIn, commitment] = [
+    extensions["request-binding"],
+    extensions["sign-in-with-x"],
+    extensions["cardano-request-commitment"],
+  ];
+  const issued = new Date();
+  const nonce = random(8);
+  const request = await digest(JSON.stringify({ method: c.req.method, url: c.req.url }));
   const required = {
-    x402Version: 2,
-    error: "PAYMENT-SIGNATURE header is required",
-    resource: { url: c.req.url, description: card.title, mimeType: "text/plain" },
-    accepts: [
-      {
-        scheme: "exact",
-        network: "cardano:preprod",
-        amount: card.priceLovelace,
-        asset: "lovelace",
-        payTo: card.sellerAddress,
-        maxTimeoutSeconds: 600,
-        extra: { assetTransferMethod: "default", areFeesSponsored: false, confirmationPolicy: { confirmations: 0 } },
+    x402Version: known.x402Version,
+    error: known.error,
+    resource: { ...known.resource, url: c.req.url, description: card.title },
+    accepts: await Promise.all(accepts),
+    extensions: {
+      ...extensions,
+      "request-binding": { ...binding, info: { secret: (await authentic(random(16))).slice(0, 36) } },
+      "cardano-request-commitment": {
+        ...commitment,
+        info: {
+          ...commitment.info,
+          commitment: {
+            algorithm: "sha256",
+            digest: await digest(request),
+            parts: [{ canonicalization: "jcs", digest: request, name: "request" }],
+            version: "1",
+          },
+        },
       },
-    ],
-    extensions: { "payment-identifier": { info: { required: false } } },
+      "sign-in-with-x": {
+        ...signIn,
+        info: {
+          ...signIn.info,
+          expirationTime: new Date(issued.getTime() + 300_000).toISOString(),
+          issuedAt: issued.toISOString(),
+          nonce: nonce + (await authentic(nonce)).slice(0, 16),
+          uri: c.req.url,
+        },
+      },
+    },
   };
   c.header("PAYMENT-REQUIRED", btoa(JSON.stringify(required)));
   c.header("cache-control", "no-store");
-  return c.json({ error: "payment required: choose one of the offers" }, 402);
+  c.header("vary", "Accept");
+  return c.json({ code: "payment_required", error: "payment required: choose one of the offers" }, 402);
 }
 
 const isolate = Math.random().toString(16).slice(2, 10);
@@ -176,6 +267,7 @@ for (const asked of [false, true]) {
   });
 }
 shop.get("/listings/:id/unlock", unlock);
+shop.post("/listings/:id/offers", remember);
 shop.get("/rows/listings", async (c) => c.body(await whole(c), 200, { "content-type": "application/json" }));
 shop.get("/text/listings", async (c) => c.body(await text(c), 200, { "content-type": "application/json" }));
 

@@ -1,17 +1,108 @@
 //! Reads the newest listings, of all sellers or of one: at most 1,000, and at most 2 MB of JSON.
 
+use std::{collections::BTreeMap, rc::Rc};
+
 use api_types::Listing;
 use serde::Deserialize;
-use sql::{DatabaseError, Param, Read, ReadDatabase};
+use sql::{DatabaseError, One, Param, Read, ReadDatabase};
 
 use super::{FIGURES_BYTES, LISTING_JSON, LISTINGS, MAX_UNFILTERED, MAX_UNFILTERED_BYTES, Page};
 
-/// Reads the newest listings of the catalogue.
-///
-/// # Errors
-/// Returns an error if the database query failed.
-pub async fn newest(db: &impl ReadDatabase) -> Result<Page, DatabaseError> {
-    Ok(page(db.read(matching("TRUE", vec![])).await?))
+/// Maximum number of changed listings that are read individually.
+const MAX_CHANGED: u32 = 200;
+
+/// The newest listings of the catalogue, as last read from the database. [`Newest::update`] reads only the listings of
+/// sellers with a change since then: a new, edited or hidden listing, a sale, or a new name or reputation.
+#[derive(Clone, Debug, Default)]
+pub struct Newest {
+    version: CatalogueVersion,
+    /// The listings' JSON by sequence number.
+    listings: BTreeMap<i64, Rc<str>>,
+    /// Whether the catalogue has older listings than these.
+    has_older: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+struct CatalogueVersion {
+    /// Time at which the database was restored from a backup, POSIX ms. The versions before and after a restore are not
+    /// of the same history.
+    restored_ms: Option<i64>,
+    version: i64,
+}
+
+fn version() -> Read<One<CatalogueVersion>> {
+    sql::read!("SELECT version, (SELECT max(at_ms) FROM restored) AS restored_ms FROM catalogue_version")
+}
+
+/// A listing of a seller with a change.
+#[derive(Deserialize)]
+struct Changed {
+    seq: i64,
+    /// The listing's JSON; `None` if it is hidden.
+    json: Option<String>,
+}
+
+impl Newest {
+    /// Reads the newest listings.
+    ///
+    /// # Errors
+    /// Returns an error if the database query failed.
+    pub async fn read(db: &impl ReadDatabase) -> Result<Self, DatabaseError> {
+        let (One(version), rows) = db.read((version(), matching("TRUE", vec![]))).await?;
+        let (rows, has_older) = fitting(rows);
+        let listings = rows.into_iter().map(|Listed { seq, json, .. }| (seq, Rc::from(json))).collect();
+        Ok(Self { version, listings, has_older })
+    }
+
+    /// Returns the newest listings of the current version of the catalogue. Reads only what has changed, or else all
+    /// listings: if too much has changed, if older listings may have come onto the page, or if the database is a replica
+    /// that is behind `self`.
+    ///
+    /// # Errors
+    /// Returns an error if the database query failed.
+    pub async fn update(&self, db: &impl ReadDatabase) -> Result<Self, DatabaseError> {
+        let oldest = self.listings.keys().next().filter(|_| self.has_older).copied().unwrap_or_default();
+        let changed: Read<Vec<Changed>> = sql::read!(
+            "SELECT seq, iif(hidden_at_ms IS NULL, {LISTING_JSON}, NULL) AS json \
+             FROM sellers CROSS JOIN listings ON listings.seller_address = sellers.address \
+             WHERE changed > ?1 AND seq >= ?2 LIMIT {MAX_CHANGED} + 1",
+            self.version.version,
+            oldest
+        );
+        let (One(version), changed) = db.read((version(), changed)).await?;
+        let same_history = version.restored_ms == self.version.restored_ms && version >= self.version;
+        if self.version.version == 0 || !same_history || changed.len() > MAX_CHANGED as usize {
+            return Self::read(db).await;
+        }
+        let mut now = Self { version, ..self.clone() };
+        for Changed { seq, json } in changed {
+            match json {
+                Some(json) => now.listings.insert(seq, json.into()),
+                None => now.listings.remove(&seq),
+            };
+        }
+        let has_room = now.listings.len() < self.listings.len() || now.bytes() < self.bytes();
+        if self.has_older && has_room {
+            return Self::read(db).await;
+        }
+        while now.listings.len() > MAX_UNFILTERED as usize || now.bytes() > MAX_UNFILTERED_BYTES as usize {
+            now.listings.pop_first();
+            now.has_older = true;
+        }
+        Ok(now)
+    }
+
+    /// Returns the total length of the listings' JSON in bytes, with commas.
+    fn bytes(&self) -> usize {
+        self.listings.values().fold(0, |sum, json| sum.saturating_add(json.len()).saturating_add(1))
+    }
+
+    /// Renders the listings as a page.
+    #[must_use]
+    pub fn page(&self) -> Page {
+        let listings = self.listings.iter().rev().map(|(seq, json)| (*seq, &**json)).collect();
+        render(listings, self.has_older)
+    }
 }
 
 /// A row of the query [`matching`]: one listing.
@@ -41,12 +132,25 @@ pub(crate) fn matching(condition: &str, params: Vec<Param>) -> Read<Vec<Listed>>
     Read::new(sql, params)
 }
 
+/// Returns the listings within the maximum number and size of a page, and whether there are older ones.
+fn fitting(mut listings: Vec<Listed>) -> (Vec<Listed>, bool) {
+    let read = listings.len();
+    let fitting = listings.iter().take_while(|listed| listed.fits).count();
+    listings.truncate(fitting);
+    (listings, fitting < read)
+}
+
 /// Renders the listings that [`matching`] read as a page.
 pub(crate) fn page(listings: Vec<Listed>) -> Page {
-    let fitting: Vec<&Listed> = listings.iter().take_while(|listed| listed.fits).collect();
-    let last = fitting.last().filter(|_| fitting.len() < listings.len());
-    let next = last.map(|Listed { seq, .. }| format!("{seq}.{seq}"));
-    let json: Vec<&str> = fitting.iter().map(|listed| listed.json.as_str()).collect();
+    let (listings, has_older) = fitting(listings);
+    render(listings.iter().map(|listed| (listed.seq, listed.json.as_str())).collect(), has_older)
+}
+
+/// Renders listings as a page, from their sequence numbers and JSON, newest first.
+fn render(listings: Vec<(i64, &str)>, has_older: bool) -> Page {
+    let last = listings.last().filter(|_| has_older);
+    let next = last.map(|(seq, _)| format!("{seq}.{seq}"));
+    let json: Vec<&str> = listings.into_iter().map(|(_, json)| json).collect();
     Page { json: format!("[{}]", json.join(",")), next, some_words: false }
 }
 
@@ -56,5 +160,6 @@ pub(crate) fn page(listings: Vec<Listed>) -> Page {
 /// # Errors
 /// Returns an error if a row's text is not a listing.
 pub(crate) fn parse(listings: Vec<Listed>) -> serde_json::Result<Vec<Listing>> {
-    listings.into_iter().take_while(|listed| listed.fits).map(|listed| serde_json::from_str(&listed.json)).collect()
+    let (listings, _) = fitting(listings);
+    listings.into_iter().map(|listed| serde_json::from_str(&listed.json)).collect()
 }
