@@ -8,6 +8,7 @@
 //     /asked/...                     the same, but reads the version for each request
 //     /rows/listings, /text/listings without a cache: rows joined here, or text joined by SQLite
 //     /listings/{id}/unlock          402; POST /listings/{id}/offers tells it first what the other shop answers
+import lzString from "lz-string";
 import { type Context, cors, Hono, routePath } from "../../support/outsiders/hono.ts";
 
 interface Statement {
@@ -144,15 +145,11 @@ async function quoted(offer: Offer, key: CryptoKeyPair): Promise<Offer> {
   };
   const signed = bytesOf(await digest(JSON.stringify(terms)));
   const signature = hex(await crypto.subtle.sign("Ed25519", key.privateKey, signed));
-  const ending = (text: unknown) => `${text}`.slice(0, -signature.length) + signature;
-  const { referenceSignature, blockchainIdentifier } = offer.extra;
-  const extra = {
-    ...offer.extra,
-    terms,
-    referenceSignature: ending(referenceSignature),
-    blockchainIdentifier: ending(blockchainIdentifier),
-  };
-  return { ...offer, extra };
+  // A COSE_Sign1 ends with its signature.
+  const referenceSignature = `${offer.extra.referenceSignature}`.slice(0, -signature.length) + signature;
+  const parts = [terms.sellerNonce, "", referenceSignature, offer.extra.referenceKey, offer.payTo];
+  const blockchainIdentifier = hex(lzString.compressToUint8Array(parts.join(".")));
+  return { ...offer, extra: { ...offer.extra, terms, referenceSignature, blockchainIdentifier } };
 }
 
 /** Remembers the 402 of the compared shop, from which `unlock` takes what is the same in each answer for a listing. */
