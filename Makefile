@@ -25,7 +25,7 @@ dev: setup ## run everything here until Ctrl-C: API :8787, arbiter :8788, watche
 	@scripts/build-all.sh dev
 	@node scripts/dev.ts
 
-test: ## formatting, lints, unit tests, end-to-end tests; CI runs this, make load and make demo
+test: ## formatting, lints, unit tests, most end-to-end tests; CI runs this, make load and make demo
 	@$(MAKE) --no-print-directory --jobs=2 rust-tests workers-checked
 	@LOAD=no $(RUN_E2E)
 
@@ -46,7 +46,7 @@ workers-checked: outsiders
 	@env -u MAKEFLAGS -u MFLAGS scripts/build-all.sh workers
 	@env -u MAKEFLAGS -u MFLAGS $(MAKE) --no-print-directory lint-workers
 
-load: build outsiders ## end-to-end tests that take minutes: floods, faults, a rush, chaos, two minutes of soak
+load: build outsiders ## the slow end-to-end tests: floods, faults, races, attacks, deployment, a rush, chaos, two minutes of soak
 	@LOAD=only $(RUN_E2E)
 
 lint: lint-workers lint-native ## formatting, lints, types, references in documents

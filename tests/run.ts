@@ -3,7 +3,7 @@
 //
 //   node tests/run.ts              all of them
 //   node tests/run.ts abuse chaos  files whose paths contain one of these words
-//   LOAD=no, LOAD=only               without, or only, those that take minutes by nature (make test, make load)
+//   LOAD=no, LOAD=only               without, or only, those that take long by nature (make test, make load)
 import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
@@ -27,7 +27,7 @@ const LONG = [
   "tests/load/floods/payment-costs.test.ts",
   "tests/e2e/pages/public-pages.test.ts",
   "tests/e2e/pages/purchase.test.ts",
-  "tests/e2e/abuse/chain-clock.test.ts",
+  "tests/load/abuse/chain-clock.test.ts",
   "tests/e2e/http/paying-again.test.ts",
   "tests/load/floods/settlements.test.ts",
   "tests/load/floods/slow-uploads.test.ts",
@@ -37,7 +37,7 @@ const LONG = [
   "tests/load/scale/provider-calls.test.ts",
 ];
 
-/** Tests under load or with faults for minutes: `make load` runs them, `make test` does not. */
+/** Tests of load, faults, races and attacks, which take long: `make load` runs them, `make test` does not. */
 const LOAD = "tests/load/";
 
 const wanted = process.argv.slice(2);

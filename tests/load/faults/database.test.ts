@@ -6,6 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
 import { root } from "../../../stack/stack.ts";
+import { answerOf, challenge, type SignedIn, verify } from "../../e2e/accounts/account.ts";
+import { paidTo } from "../../e2e/accounts/chain.ts";
 import { changedConfig } from "../../support/helpers/config.ts";
 import { inDatabase } from "../../support/helpers/database.ts";
 import { type Answer, errorOf, json, send } from "../../support/helpers/http.ts";
@@ -13,8 +15,6 @@ import { list } from "../../support/helpers/listings.ts";
 import { makeOut, present, presentSigned, refusalOf } from "../../support/helpers/payments.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { answerOf, challenge, type SignedIn, verify } from "../accounts/account.ts";
-import { paidTo } from "../accounts/chain.ts";
 
 /** Longer than any request may take: the worker gives up long before. */
 const STALL_MS = 60_000;

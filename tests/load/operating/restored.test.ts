@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { backup, KEPT, type KeptDatabase } from "../../../operator/backup.ts";
 import { Target } from "../../../operator/deploy/target.ts";
+import { type Bought, open } from "../../e2e/accounts/account.ts";
+import { balance } from "../../e2e/escrow/sale.ts";
 import { inDatabase } from "../../support/helpers/database.ts";
 import { errorOf, json } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { type Bought, open } from "../accounts/account.ts";
-import { balance } from "../escrow/sale.ts";
 
 describe("a restored database without a mark", { timeout: 900_000 }, () => {
   let world: World;

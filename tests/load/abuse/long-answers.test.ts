@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
+import { signIn } from "../../e2e/accounts/account.ts";
 import { inDatabase } from "../../support/helpers/database.ts";
 import { type Answer, json, post, send, usage } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { signIn } from "../accounts/account.ts";
 
 /** Asked for at once. */
 const ASKED = 200;

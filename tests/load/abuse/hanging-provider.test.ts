@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
+import { lock, lockUnposted, offer, passTo, requestRefund, until } from "../../e2e/escrow/sale.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { lock, lockUnposted, offer, passTo, requestRefund, until } from "../escrow/sale.ts";
 
 /** Longer than anyone waits. */
 const NEVER_MS = 60_000;

@@ -8,13 +8,13 @@ import { payingFetch } from "../../../stack/buyer/buyer.ts";
 import { payEscrow } from "../../../stack/buyer/escrow/escrow.ts";
 import { seedHex } from "../../../stack/wallets/keys.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
+import { lock, offer, purchase } from "../../e2e/escrow/sale.ts";
 import { rowsOf } from "../../support/helpers/database.ts";
 import { type Answer, json, send } from "../../support/helpers/http.ts";
 import type { Listing } from "../../support/helpers/listings.ts";
 import { comeBack, present, unlockUrl } from "../../support/helpers/payments.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { lock, offer, purchase } from "../escrow/sale.ts";
 
 describe("protected content", { timeout: 600_000 }, () => {
   let world: World;

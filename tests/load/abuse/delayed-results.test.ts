@@ -5,11 +5,11 @@ import { after, before, describe, it } from "node:test";
 import { act, escrowIn } from "../../../stack/act.ts";
 import { seedHex } from "../../../stack/wallets/keys.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
+import { lockUnposted, offer } from "../../e2e/escrow/sale.ts";
 import { rowsOf } from "../../support/helpers/database.ts";
 import { json, send } from "../../support/helpers/http.ts";
 import type { Purchase } from "../../support/helpers/payments.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { lockUnposted, offer } from "../escrow/sale.ts";
 
 /** Locks that wait for their results. */
 const LOCKS = 19;

@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { payingFetch } from "../../../stack/buyer/buyer.ts";
 import { payEscrow } from "../../../stack/buyer/escrow/escrow.ts";
+import { offer, purchase } from "../../e2e/escrow/sale.ts";
 import { rowsOf } from "../../support/helpers/database.ts";
 import { type Answer, json, send } from "../../support/helpers/http.ts";
 import { comeBack, present, unlockUrl } from "../../support/helpers/payments.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { offer, purchase } from "../escrow/sale.ts";
 
 const MINUTE_MS = 60_000;
 

@@ -9,6 +9,7 @@ import type { Deployment } from "../../../stack/buyer/escrow/extra.ts";
 import { issue } from "../../../stack/buyer/escrow/issue.ts";
 import { root } from "../../../stack/stack.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
+import { program } from "../../e2e/cli/client.ts";
 import { type Answer, json, post, send, usage } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import {
@@ -22,7 +23,6 @@ import {
 } from "../../support/helpers/payments.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { program } from "../cli/client.ts";
 
 interface Verified {
   readonly isValid: boolean;

@@ -4,6 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { open } from "../../e2e/accounts/account.ts";
+import { offer } from "../../e2e/escrow/sale.ts";
 import { changedConfig } from "../../support/helpers/config.ts";
 import { send } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
@@ -18,8 +20,6 @@ import {
 } from "../../support/helpers/payments.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { open } from "../accounts/account.ts";
-import { offer } from "../escrow/sale.ts";
 
 const DAY = 86_400;
 const MINUTE_MS = 60_000;

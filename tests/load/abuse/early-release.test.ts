@@ -11,14 +11,14 @@ import { signInAgent } from "../../../stack/agent/sign-in.ts";
 import { payingFetch } from "../../../stack/buyer/buyer.ts";
 import { payEscrow } from "../../../stack/buyer/escrow/escrow.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
+import { type Account, open } from "../../e2e/accounts/account.ts";
+import { offer } from "../../e2e/escrow/sale.ts";
 import { changedConfig } from "../../support/helpers/config.ts";
 import { type Answer, send } from "../../support/helpers/http.ts";
 import type { Listing } from "../../support/helpers/listings.ts";
 import { comeBack, present, settlementOf, unlockUrl } from "../../support/helpers/payments.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { type Account, open } from "../accounts/account.ts";
-import { offer } from "../escrow/sale.ts";
 
 const CONFIRMATIONS = 2;
 const LIMITS = { maxPerPaymentAda: 50, dailyBudgetAda: 100 };

@@ -7,11 +7,21 @@ import { payEscrow } from "../../../stack/buyer/escrow/escrow.ts";
 import { seedHex } from "../../../stack/wallets/keys.ts";
 import { unlockProof } from "../../../stack/wallets/proof.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
+import {
+  lock,
+  lockUnposted,
+  offer,
+  passTo,
+  purchase,
+  requestRefund,
+  sellerDoes,
+  told,
+  until,
+} from "../../e2e/escrow/sale.ts";
 import { inDatabase } from "../../support/helpers/database.ts";
 import { decode, send } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { lock, lockUnposted, offer, passTo, purchase, requestRefund, sellerDoes, told, until } from "./sale.ts";
 
 /** More than one tick can ask about. */
 const MANY = 17;

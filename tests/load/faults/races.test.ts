@@ -1,10 +1,10 @@
 // Concurrent requests. Limits, single use and idempotence hold however the requests interleave.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { Account, answerOf, type Bought, challenge, open, type SignedIn, verify } from "../../e2e/accounts/account.ts";
+import { balanced, everyInputOnce, paidTo, spentFrom } from "../../e2e/accounts/chain.ts";
+import { type Listed, startWorld, type World } from "../../e2e/accounts/world.ts";
 import { type Answer, errorOf, json, untilAnswered } from "../../support/helpers/http.ts";
-import { Account, answerOf, type Bought, challenge, open, type SignedIn, verify } from "./account.ts";
-import { balanced, everyInputOnce, paidTo, spentFrom } from "./chain.ts";
-import { type Listed, startWorld, type World } from "./world.ts";
 
 const ADA = 1_000_000n;
 let world: World;
