@@ -237,12 +237,13 @@ describe("a payment", () => {
       const payer = await world.buyer();
       const it = await caseOf(payer);
       const { listing, payment } = it;
-      // The request that is left goes on looking for its block: it never sees this one.
-      const unseen = await world.ledger.fault({ endpoint: `/txs/${payment.tx}`, status: 503 });
+      // The request that is left goes on looking for its block, in two ways: it never sees this one.
+      for (const endpoint of [`/txs/${payment.tx}`, "/blocks/*/txs"])
+        await world.ledger.fault({ endpoint, status: 503 });
       await leaveDuring(it);
       await world.ledger.block();
       await world.ledger.rollback(1, true);
-      await world.ledger.clearFault(unseen);
+      await world.ledger.clearFaults();
       assert.equal(refusalOf(await comeBack(world, payer, listing)), "not_owned");
       await world.ledger.block();
       // The request that was left may have found it first.
