@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use api_types::Listing;
 use serde::Deserialize;
-use sql::{DatabaseError, One, Param, Read, ReadDatabase};
+use sql::{Both, DatabaseError, One, Param, Read, ReadDatabase};
 
 use super::{FIGURES_BYTES, LISTING_JSON, LISTINGS, MAX_UNFILTERED, MAX_UNFILTERED_BYTES, Page};
 
@@ -30,14 +30,14 @@ struct CatalogueVersion {
     version: i64,
 }
 
-fn version() -> Read<One<CatalogueVersion>> {
-    sql::read!("SELECT version, (SELECT max(at_ms) FROM restored) AS restored_ms FROM catalogue_version")
-}
+/// SQL list of the columns of [`CatalogueVersion`].
+const VERSION: &str = "version, (SELECT max(at_ms) FROM restored) AS restored_ms";
 
 /// A listing of a seller with a change.
 #[derive(Deserialize)]
 struct Changed {
-    seq: i64,
+    /// The listing's sequence number; `None` if nothing has changed.
+    seq: Option<i64>,
     /// The listing's JSON; `None` if it is hidden.
     json: Option<String>,
 }
@@ -48,7 +48,8 @@ impl Newest {
     /// # Errors
     /// Returns an error if the database query failed.
     pub async fn read(db: &impl ReadDatabase) -> Result<Self, DatabaseError> {
-        let (One(version), rows) = db.read((version(), matching("TRUE", vec![]))).await?;
+        let version: Read<One<CatalogueVersion>> = sql::read!("SELECT {VERSION} FROM catalogue_version");
+        let (One(version), rows) = db.read((version, matching("TRUE", vec![]))).await?;
         let (rows, has_older) = fitting(rows);
         let listings = rows.into_iter().map(|Listed { seq, json, .. }| (seq, Rc::from(json))).collect();
         Ok(Self { version, listings, has_older })
@@ -62,20 +63,23 @@ impl Newest {
     /// Returns an error if the database query failed.
     pub async fn update(&self, db: &impl ReadDatabase) -> Result<Self, DatabaseError> {
         let oldest = self.listings.keys().next().filter(|_| self.has_older).copied().unwrap_or_default();
-        let changed: Read<Vec<Changed>> = sql::read!(
-            "SELECT seq, iif(hidden_at_ms IS NULL, {LISTING_JSON}, NULL) AS json \
-             FROM sellers CROSS JOIN listings ON listings.seller_address = sellers.address \
-             WHERE changed > ?1 AND seq >= ?2 LIMIT {MAX_CHANGED} + 1",
+        let changed: Read<Vec<Both<CatalogueVersion, Changed>>> = sql::read!(
+            "SELECT {VERSION}, seq, json FROM catalogue_version LEFT JOIN ( \
+               SELECT seq, iif(hidden_at_ms IS NULL, {LISTING_JSON}, NULL) AS json \
+               FROM sellers CROSS JOIN listings ON listings.seller_address = sellers.address \
+               WHERE changed > ?1 AND seq >= ?2 LIMIT {MAX_CHANGED} + 1)",
             self.version.version,
             oldest
         );
-        let (One(version), changed) = db.read((version(), changed)).await?;
+        let changed = db.read(changed).await?;
+        let version = changed.first().map(|row| row.0).unwrap_or_default();
         let same_history = version.restored_ms == self.version.restored_ms && version >= self.version;
         if self.version.version == 0 || !same_history || changed.len() > MAX_CHANGED as usize {
             return Self::read(db).await;
         }
         let mut now = Self { version, ..self.clone() };
-        for Changed { seq, json } in changed {
+        for Both(_, Changed { seq, json }) in changed {
+            let Some(seq) = seq else { continue };
             match json {
                 Some(json) => now.listings.insert(seq, json.into()),
                 None => now.listings.remove(&seq),
