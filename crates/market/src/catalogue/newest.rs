@@ -1,6 +1,6 @@
 //! Reads the newest listings, of all sellers or of one: at most 1,000, and at most 2 MB of JSON.
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::rc::Rc;
 
 use api_types::Listing;
 use serde::Deserialize;
@@ -16,8 +16,8 @@ const MAX_CHANGED: u32 = 200;
 #[derive(Clone, Debug, Default)]
 pub struct Newest {
     version: CatalogueVersion,
-    /// The listings' JSON by sequence number.
-    listings: BTreeMap<i64, Rc<str>>,
+    /// The listings' sequence numbers and JSON, newest first.
+    listings: Vec<(i64, Rc<str>)>,
     /// Whether the catalogue has older listings than these.
     has_older: bool,
 }
@@ -62,7 +62,7 @@ impl Newest {
     /// # Errors
     /// Returns an error if the database query failed.
     pub async fn update(&self, db: &impl ReadDatabase) -> Result<Self, DatabaseError> {
-        let oldest = self.listings.keys().next().filter(|_| self.has_older).copied().unwrap_or_default();
+        let oldest = self.listings.last().filter(|_| self.has_older).map(|(seq, _)| *seq).unwrap_or_default();
         let changed: Read<Vec<Both<CatalogueVersion, Changed>>> = sql::read!(
             "SELECT {VERSION}, seq, json FROM catalogue_version LEFT JOIN ( \
                SELECT seq, iif(hidden_at_ms IS NULL, {LISTING_JSON}, NULL) AS json \
@@ -80,17 +80,16 @@ impl Newest {
         let mut now = Self { version, ..self.clone() };
         for Both(_, Changed { seq, json }) in changed {
             let Some(seq) = seq else { continue };
-            match json {
-                Some(json) => now.listings.insert(seq, json.into()),
-                None => now.listings.remove(&seq),
-            };
+            let place = now.listings.partition_point(|(known, _)| *known > seq);
+            let known = now.listings.get(place).is_some_and(|(known, _)| *known == seq);
+            now.listings.splice(place..place.saturating_add(known.into()), json.map(|json| (seq, json.into())));
         }
         let has_room = now.listings.len() < self.listings.len() || now.bytes() < self.bytes();
         if self.has_older && has_room {
             return Self::read(db).await;
         }
         while now.listings.len() > MAX_UNFILTERED as usize || now.bytes() > MAX_UNFILTERED_BYTES as usize {
-            now.listings.pop_first();
+            now.listings.pop();
             now.has_older = true;
         }
         Ok(now)
@@ -98,13 +97,13 @@ impl Newest {
 
     /// Returns the total length of the listings' JSON in bytes, with commas.
     fn bytes(&self) -> usize {
-        self.listings.values().fold(0, |sum, json| sum.saturating_add(json.len()).saturating_add(1))
+        self.listings.iter().fold(0, |sum, (_, json)| sum.saturating_add(json.len()).saturating_add(1))
     }
 
     /// Renders the listings as a page.
     #[must_use]
     pub fn page(&self) -> Page {
-        let listings = self.listings.iter().rev().map(|(seq, json)| (*seq, &**json)).collect();
+        let listings = self.listings.iter().map(|(seq, json)| (*seq, &**json)).collect();
         render(listings, self.has_older)
     }
 }
