@@ -89,7 +89,7 @@ CREATE TABLE sellers (
   listed_bytes INTEGER NOT NULL DEFAULT 0 CHECK (listed_bytes >= 0), -- bytes of the contents of these listings
   latest_seq INTEGER NOT NULL DEFAULT 0,                        -- `seq` of the newest listing
   visible_listings INTEGER NOT NULL DEFAULT 0 CHECK (visible_listings >= 0), -- listings that are not hidden
-  changed INTEGER NOT NULL DEFAULT 0,                           -- catalogue version of the newest change of its listings, as they are shown
+  changed INTEGER NOT NULL DEFAULT 0,                           -- catalogue version that last changed how the seller's listings are shown
   -- Score as it is shown, filtered and sorted: the percentage of `withdrawn`, rounded half up; -1 before the first closed escrow.
   reputation INTEGER GENERATED ALWAYS AS (CASE WHEN withdrawn + refunded = 0 THEN -1
     ELSE (200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded)) END) STORED

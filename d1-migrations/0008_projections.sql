@@ -113,9 +113,9 @@ CREATE TRIGGER purchases_gone AFTER DELETE ON purchases BEGIN
   UPDATE listings SET sales = sales - (old.status <> 'refunded') WHERE id = old.listing_id;
 END;
 
--- sellers (listed, listed_bytes, latest_seq, visible_listings, changed), listings_counted, listings_text and catalogue_version,
--- from `listings`: so a seller's quota, the number of pages, search results and the ETag can be read without reading
--- all listings.
+-- sellers (listed, listed_bytes, latest_seq, visible_listings, changed), listings_counted, listings_text and
+-- catalogue_version, from `listings`: so a seller's quota, the number of pages, search results, the ETag and the sellers
+-- with a change can be read without reading all listings.
 CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
   UPDATE catalogue_version SET version = version + 1;
   INSERT INTO listings_text (rowid, title, description, category, search_terms)

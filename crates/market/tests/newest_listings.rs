@@ -7,7 +7,8 @@ use market::catalogue::{Newest, Page};
 use proptest::prelude::*;
 use sql::{Database, Write, sqlite::Sqlite};
 
-/// A change of the catalogue. `Restore` also loses the newest listing. Listings are chosen by number, sellers by the parity of their listing's number.
+/// A change of the catalogue. `Restore` also loses the newest listing if it is unsold. The numbers choose a listing, or
+/// one of the two sellers.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     List,

@@ -237,7 +237,7 @@ describe("a payment", () => {
       const payer = await world.buyer();
       const it = await caseOf(payer);
       const { listing, payment } = it;
-      // The request that is left goes on looking for its block, in two ways: it never sees this one.
+      // An abandoned request goes on looking for its block, in the transaction's answer or in the block's. Both fail here.
       for (const endpoint of [`/txs/${payment.tx}`, "/blocks/*/txs"])
         await world.ledger.fault({ endpoint, status: 503 });
       await leaveDuring(it);

@@ -1,5 +1,5 @@
 // The catalogue after a sale that the isolate has not seen, with 1,000 and 10,000 listings. Requests come one at a
-// time, after a pause in which caches expire, so that each reads the whole catalogue from the database.
+// time, after a pause in which caches expire, so that each reads from the database: ours what has changed, Hono the whole catalogue.
 import { setTimeout as sleep } from "node:timers/promises";
 import { send } from "../../support/helpers/http.ts";
 import { addressOf, fill } from "./catalogue.ts";

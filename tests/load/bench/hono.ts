@@ -7,7 +7,7 @@
 //     /listings, /listings/{id}, /creators/{address}      cached; reads the version once a second
 //     /asked/...                     the same, but reads the version for each request
 //     /rows/listings, /text/listings without a cache: rows joined here, or text joined by SQLite
-//     /listings/{id}/unlock          402; POST /listings/{id}/offers tells it first what the other shop answers
+//     /listings/{id}/unlock          402, once POST /listings/{id}/offers has sent it the 402 of the compared shop
 import lzString from "lz-string";
 import { type Context, cors, Hono, routePath } from "../../support/outsiders/hono.ts";
 

@@ -71,14 +71,15 @@ describe("reads and offers of one stranger", { timeout: 240_000 }, () => {
       }
     }
     // Memory answers within a second after somebody's read.
-    for (let n = 0; ; n++) {
-      json(await send(`${world.api}/listings`, { headers: { "cf-connecting-ip": `203.0.113.${n}` } }), 200);
-      const answer = await known();
-      if (answer.status !== 200 && n < LIMIT) continue;
-      json(answer, 200);
-      assert.equal(usage(answer).statements, 0);
-      break;
-    }
+    let answer: Answer;
+    let others = 0;
+    do {
+      const somebody = { "cf-connecting-ip": `203.0.113.${others++}` };
+      json(await send(`${world.api}/listings`, { headers: somebody }), 200);
+      answer = await known();
+    } while (answer.status === 429 && others < LIMIT);
+    json(answer, 200);
+    assert.equal(usage(answer).statements, 0);
   });
 
   it("cost nothing for a public answer of any length that has not changed", async () => {

@@ -10,7 +10,7 @@ type System = { readonly state: string };
 const OF_THE_API = "listings";
 
 /** Opens the database with this table. The workers may be running. The caller closes it. */
-export function databaseOf({ state }: System, table = OF_THE_API, readOnly = false): DatabaseSync {
+export function databaseOf({ state }: System, table = OF_THE_API, { readOnly = false } = {}): DatabaseSync {
   const folder = join(state, "workers/v3/d1/miniflare-D1DatabaseObject");
   for (const name of readdirSync(folder).filter((name) => /^[0-9a-f]+\.sqlite$/.test(name))) {
     const db = new DatabaseSync(join(folder, name), { readOnly });
@@ -26,9 +26,9 @@ export function inDatabase<T>(
   system: System,
   use: (db: DatabaseSync) => T,
   table = OF_THE_API,
-  { readOnly = false } = {},
+  options: { readOnly?: boolean } = {},
 ): T {
-  const db = databaseOf(system, table, readOnly);
+  const db = databaseOf(system, table, options);
   try {
     return use(db);
   } finally {

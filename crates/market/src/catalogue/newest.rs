@@ -22,7 +22,7 @@ pub struct Newest {
     has_older: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct CatalogueVersion {
     /// Time at which the database was restored from a backup, POSIX ms. The versions before and after a restore are not
     /// of the same history.
@@ -56,25 +56,29 @@ impl Newest {
     }
 
     /// Returns the newest listings of the current version of the catalogue. Reads only what has changed, or else all
-    /// listings: if too much has changed, if older listings may have come onto the page, or if the database is a replica
-    /// that is behind `self`.
+    /// listings: on the first call, if too much has changed, if older listings may have come onto the page, or if the
+    /// database is a replica that has not yet reached the version of `self`.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
     pub async fn update(&self, db: &impl ReadDatabase) -> Result<Self, DatabaseError> {
+        let before = self.version;
+        if before.version == 0 {
+            return Self::read(db).await;
+        }
         let oldest = self.listings.last().filter(|_| self.has_older).map(|(seq, _)| *seq).unwrap_or_default();
         let changed: Read<Vec<Both<CatalogueVersion, Changed>>> = sql::read!(
             "SELECT {VERSION}, seq, json FROM catalogue_version LEFT JOIN ( \
                SELECT seq, iif(hidden_at_ms IS NULL, {LISTING_JSON}, NULL) AS json \
                FROM sellers CROSS JOIN listings ON listings.seller_address = sellers.address \
                WHERE changed > ?1 AND seq >= ?2 LIMIT {MAX_CHANGED} + 1)",
-            self.version.version,
+            before.version,
             oldest
         );
         let changed = db.read(changed).await?;
         let version = changed.first().map(|row| row.0).unwrap_or_default();
-        let same_history = version.restored_ms == self.version.restored_ms && version >= self.version;
-        if self.version.version == 0 || !same_history || changed.len() > MAX_CHANGED as usize {
+        let is_later = version.restored_ms == before.restored_ms && version.version >= before.version;
+        if !is_later || changed.len() > MAX_CHANGED as usize {
             return Self::read(db).await;
         }
         let mut now = Self { version, ..self.clone() };
