@@ -21,7 +21,7 @@ WASM_BINDGEN_USE_JS_SYS=1 cargo build --lib --profile "$profile" --target wasm32
 program=$(awk -F '"' '/^name = / { gsub("-", "_", $2); print $2; exit }' Cargo.toml)
 made=$(mktemp -d "$CARGO_TARGET_DIR/worker.XXXXXX")
 trap 'rm -rf "$made"' EXIT
-bindings "$CARGO_TARGET_DIR/wasm32-unknown-unknown/$profile/$program.wasm" "$made"
+bindings "$CARGO_TARGET_DIR/wasm32-unknown-unknown/$profile/$program.wasm" "$made" "$profile"
 bundle=(--bundle --format=esm --log-level=warning "--external:./program_bg.wasm")
 [ "$profile" != deploy ] || bundle+=(--minify)
 cp "$root/crates/edge/entry.js" "$made"

@@ -19,7 +19,7 @@ use crate::{
     app::App,
     error::ApiError,
     limits,
-    paywall::{self, ChainClock},
+    read_cache::{self, ChainClock},
 };
 
 /// Times to wait in ms before each poll for a block: about 45 s in total, in which preprod makes two blocks. There are
@@ -111,7 +111,7 @@ pub async fn order(
 ) -> Result<Ordered, ApiError> {
     let Ok(id) = id.parse::<ListingId>() else { return Ok(Ordered::UnknownListing) };
     let _held = http::hold(&app.request, limits::PURCHASE_BYTES)?;
-    let Some(priced) = paywall::priced(app, &id).await? else { return Ok(Ordered::UnknownListing) };
+    let Some(priced) = read_cache::priced(app, &id).await? else { return Ok(Ordered::UnknownListing) };
     let terms = priced.terms.clone();
     let (key, nonce) = (app.account_key(account)?, edge::random()?);
     let order = Order { account, key: &key, terms: &terms, mode, agreed, nonce };
@@ -134,7 +134,7 @@ pub async fn own_purchase(
     id: &TxHash,
     with_content: bool,
 ) -> Result<Result<OwnPurchase, NotRead>, ApiError> {
-    let clock = paywall::clock(app, &app.database()).await?;
+    let clock = ChainClock::read(app).await?;
     with(app, clock, &[], async |checkout| checkout.own_purchase(account, id, with_content).await).await
 }
 

@@ -1,77 +1,21 @@
-//! The paywall: determines a listing's terms and unlocks its content.
+//! The paywall: describes a listing as a paid resource and unlocks its content.
 
 mod unlock;
 
-use std::rc::Rc;
+use std::sync::LazyLock;
 
-use cardano::slots::Millis;
-use market::{
-    DeliveryMode, ListingId,
-    catalogue::ListingTerms,
-    checkout::PaymentOption,
-    state::{self, ShopState},
-};
-use serde_json::{Map, Value};
-use sql::{Database, One};
+use market::{ListingId, catalogue::ListingTerms};
 use x402_cardano::{
     request_commitment::{HttpRequest, RequestDigest},
-    wire::{ResourceInfo, bazaar, payment_identifier},
+    wire::{Extensions, ResourceInfo, bazaar, payment_identifier},
 };
 
 pub use unlock::{Outcome, Paywall};
 
-use crate::{app::App, error::ApiError, methods::Methods, read_cache};
+use crate::{app::App, error::ApiError};
 
-/// The time against which escrow deadlines are checked.
-#[derive(Clone, Copy, Debug)]
-pub struct ChainClock {
-    /// The later of the wall clock and the newest block's time, POSIX ms.
-    pub ms: Millis,
-    /// Whether the newest known block is too old to offer protected sales.
-    pub is_behind: bool,
-}
-
-impl ChainClock {
-    fn of(app: &App, state: ShopState) -> Result<Self, ApiError> {
-        let (lead, now) = (app.settings()?.lead, app.now_ms);
-        Ok(Self { ms: lead.clock(state.block_ms, now), is_behind: lead.is_behind(state.block_ms, now) })
-    }
-}
-
-/// A listing's terms, with the time against which escrow deadlines are checked.
-#[derive(Clone, Debug)]
-pub struct Priced {
-    pub terms: Rc<ListingTerms>,
-    pub clock: ChainClock,
-}
-
-impl Priced {
-    /// Returns the payment methods for a new offer, without protected payment while the newest known block is too old.
-    pub fn options<'a>(&self, methods: &'a Methods) -> Vec<PaymentOption<'a>> {
-        let mut options = methods.options_for(&self.terms);
-        options.retain(|(mode, _)| *mode != DeliveryMode::Protected || !self.clock.is_behind);
-        options
-    }
-}
-
-/// Returns a listing's terms with the time for escrow deadlines, or `None` if there is no such listing. The terms may
-/// be some seconds old, because they are cached and a replica of the database may lag. If the listing was taken off
-/// sale meanwhile, a payment for it is still rejected.
-pub async fn priced(app: &App, id: &ListingId) -> Result<Option<Priced>, ApiError> {
-    app.line.note("listing", id.as_str());
-    let lead = app.settings()?.lead;
-    let Some((terms, state)) = read_cache::terms(app, lead, id).await? else { return Ok(None) };
-    Ok(Some(Priced { terms, clock: ChainClock::of(app, state)? }))
-}
-
-/// Returns the time for escrow deadlines. On a local ledger, the chain's time may be ahead of the worker's clock.
-pub async fn clock(app: &App, database: &impl Database) -> Result<ChainClock, ApiError> {
-    let One(state) = database.fetch(state::read()).await?;
-    ChainClock::of(app, state)
-}
-
-/// Path template of the paywall, for x402 directories of paid resources.
-const ROUTE: &str = "/listings/:id/unlock";
+/// Description of the paywall for x402 directories of paid resources.
+static BAZAAR: LazyLock<bazaar::Get> = LazyLock::new(|| bazaar::Get::new("/listings/:id/unlock", "text"));
 /// Name of the shop in x402 directories.
 const SERVICE_NAME: &str = "Surety";
 /// Keywords under which x402 directories list the shop.
@@ -101,10 +45,9 @@ pub fn secret() -> Result<String, ApiError> {
 
 /// Returns the x402 extensions of a listing's 402 answer over HTTP, except `request-binding`, which has a new secret
 /// in each answer.
-pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
-    let get = bazaar::Get { route_template: ROUTE, path_params: &[("id", terms.id.as_str())], output: "text" };
+pub fn extensions(terms: &ListingTerms) -> Extensions {
     let mut extensions = payment_identifier::offered();
-    extensions.extend(get.extension());
+    extensions.extend(BAZAAR.extension(&[terms.id.as_str()]));
     extensions
 }
 

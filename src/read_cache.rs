@@ -27,7 +27,7 @@ use market::{
     chain_state::ClockLead,
     state::{self, ShopState},
 };
-use sql::{Batch, DatabaseError, One, ReadDatabase, Statement};
+use sql::{Batch, Database, DatabaseError, One, ReadDatabase, Statement};
 
 use crate::{
     app::App,
@@ -242,26 +242,57 @@ fn keep(name: &str, version: i64, Page { json, next, some_words }: Page) -> Cach
     page
 }
 
-/// Returns a listing's terms and the shop's state. Reading terms that are not cached counts against the client's rate
-/// limit. On a local ledger, the terms of protected listings are always read again, because tests move the time.
-pub async fn terms(
-    app: &App,
-    lead: ClockLead,
-    id: &ListingId,
-) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
+/// The time against which escrow deadlines are checked.
+#[derive(Clone, Copy, Debug)]
+pub struct ChainClock {
+    /// The later of the wall clock and the newest block's time, POSIX ms.
+    pub ms: Millis,
+    /// Whether the newest known block is too old to offer protected sales.
+    pub is_behind: bool,
+}
+
+impl ChainClock {
+    fn of(app: &App, state: ShopState) -> Result<Self, ApiError> {
+        let (lead, now) = (app.settings()?.lead, app.now_ms);
+        Ok(Self { ms: lead.clock(state.block_ms, now), is_behind: lead.is_behind(state.block_ms, now) })
+    }
+
+    /// Reads the time. On a local ledger, the chain's time may be ahead of the worker's clock.
+    pub async fn read(app: &App) -> Result<Self, ApiError> {
+        let One(state) = app.database().fetch(state::read()).await?;
+        Self::of(app, state)
+    }
+}
+
+/// A listing's terms, with the time against which escrow deadlines are checked.
+#[derive(Clone, Debug)]
+pub struct Priced {
+    pub terms: Rc<ListingTerms>,
+    pub clock: ChainClock,
+}
+
+/// Returns a listing's terms with the time for escrow deadlines, or `None` if there is no such listing. The terms may
+/// be some seconds old, because they are cached and a replica of the database may lag. If the listing was taken off
+/// sale meanwhile, a payment for it is still rejected.
+///
+/// Reading terms that are not cached counts against the client's rate limit. On a local ledger, the terms of protected
+/// listings are always read again, because tests move the time.
+pub async fn priced(app: &App, id: &ListingId) -> Result<Option<Priced>, ApiError> {
+    app.line.note("listing", id.as_str());
+    let is_bounded = app.settings()?.lead == ClockLead::Bounded;
     let kept = TERMS.with_borrow(|terms| terms.get(id.as_str()));
     if let (Some((version, terms)), Some(state)) = (kept, fresh_state(app.now_ms))
         && version == state.version
-        && (lead == ClockLead::Bounded || !terms.modes.contains(&DeliveryMode::Protected))
+        && (is_bounded || !terms.modes.contains(&DeliveryMode::Protected))
     {
-        return Ok(Some((terms, state)));
+        return Ok(Some(Priced { terms, clock: ChainClock::of(app, state)? }));
     }
     app.limit_client(Counted::READ).await?;
     let database = VersionedDatabase::new(app);
     let Some(terms) = database.read(catalogue::terms(id)).await? else { return Ok(None) };
     let (terms, state) = (Rc::new(terms), database.state()?);
     TERMS.with_borrow_mut(|kept| kept.keep(id.as_str(), terms.title.len(), &(state.version, terms.clone())));
-    Ok(Some((terms, state)))
+    Ok(Some(Priced { terms, clock: ChainClock::of(app, state)? }))
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use agents::mcp::{
     shop::{OpenShop, ShopError, Unlocked},
 };
 use market::{ListingId, checkout::Presentation};
-use serde_json::{Map, Value, json};
-use x402_cardano::wire::{bazaar, payment_identifier};
+use serde_json::{Value, json};
+use x402_cardano::wire::{Extensions, bazaar, payment_identifier};
 
 use super::told;
 use crate::{
@@ -48,7 +48,7 @@ impl OpenShop for App {
 }
 
 /// Returns the x402 extensions of the tool's 402 answer, except the secret, which is new in each answer.
-fn extensions() -> Map<String, Value> {
+fn extensions() -> Extensions {
     let mut extensions = payment_identifier::offered();
     if let Some(tool) = open::paid_tool() {
         let text = |name| tool.get(name).and_then(Value::as_str).unwrap_or_default();

@@ -9,27 +9,43 @@
 //! A payment that is not included in time is `settlement_pending`. Repeating the request waits for the same
 //! transaction; no new terms are offered, because they would invite a second payment.
 
-use std::rc::Rc;
+use std::{cell::RefCell, rc::Rc};
 
 use cardano::{Address, Network, TxHash};
-use edge::{answer::Fault, ed25519::WebCrypto, http};
+use edge::{
+    answer::Fault,
+    ed25519::WebCrypto,
+    http,
+    settings::{Cached, once},
+};
 use market::{
-    ListingId,
+    DeliveryMode, ListingId,
     catalogue::ListingTerms,
     checkout::{self as market_checkout, PayError, Presentation, Presented, Unavailable},
     proof::{Proof, ProofError},
 };
-use serde_json::{Map, Value};
 use x402_cardano::{
     request_commitment::RequestDigest,
     wire::{
-        PaymentRequired, PaymentRequirements, SettlementResponse, request_binding,
+        Extensions, PaymentRequired, PaymentRequirements, SettlementResponse, request_binding,
         sign_in_with_x::{NonceKey, Resource},
     },
 };
 
-use super::{Priced, priced, resource_info};
-use crate::{app::App, checkout, error::ApiError, limits, methods::Methods, receipts};
+use super::resource_info;
+use crate::{
+    app::App,
+    checkout,
+    error::ApiError,
+    limits,
+    methods::Methods,
+    read_cache::{self, Priced},
+    receipts,
+};
+
+thread_local! {
+    static NONCE_KEY: Cached<NonceKey> = const { RefCell::new(None) };
+}
 
 /// Outcome of a request to unlock a listing.
 pub enum Outcome {
@@ -59,7 +75,7 @@ pub struct Paywall<'a> {
 impl<'a> Paywall<'a> {
     /// Returns the paywall of a listing, or `None` if there is no such listing.
     pub async fn of(app: &'a App, id: &ListingId) -> Result<Option<Self>, ApiError> {
-        let Some(priced) = priced(app, id).await? else { return Ok(None) };
+        let Some(priced) = read_cache::priced(app, id).await? else { return Ok(None) };
         Ok(Some(Self { app, priced, methods: app.methods()? }))
     }
 
@@ -112,7 +128,7 @@ impl<'a> Paywall<'a> {
 
     /// Returns the x402 extension with a new challenge to sign in with, or an empty map if no secret or no origin is
     /// configured.
-    pub async fn challenge(&self) -> Result<Map<String, Value>, ApiError> {
+    pub async fn challenge(&self) -> Result<Extensions, ApiError> {
         let (random, now) = (edge::random()?, self.app.now_ms);
         let offered = self.with_resource(async |resource: Resource<'_>| resource.offered(random, now)).await;
         Ok(offered.unwrap_or_default())
@@ -122,8 +138,10 @@ impl<'a> Paywall<'a> {
     /// configured one, because a request could claim any origin.
     async fn with_resource<T>(&self, run: impl AsyncFnOnce(Resource<'_>) -> T) -> Result<T, ApiError> {
         let (origin, keys) = (self.app.origin()?, self.app.keys()?);
-        let short = || Fault::Inconsistent("the secret for nonces is too short".into());
-        let key = NonceKey::derive(keys.master(keys.current_version()?)?).ok_or_else(short)?;
+        let key = once(&NONCE_KEY, || {
+            let short = || Fault::Inconsistent("the secret for nonces is too short".into());
+            Ok::<_, ApiError>(NonceKey::derive(keys.master(keys.current_version()?)?).ok_or_else(short)?)
+        })?;
         let uri = super::resource_url(&origin, &self.terms().id);
         Ok(run(Resource { origin: &origin, uri: &uri, network: Network::Preprod, key: &key }).await)
     }
@@ -197,14 +215,13 @@ impl<'a> Paywall<'a> {
         match pending {
             Some(entry) => Ok(vec![entry]),
             None => {
-                let options = self.priced.options(&self.methods);
-                let (clock, nonce) = (self.priced.clock.ms, edge::random()?);
-                let offered = market_checkout::quote(&WebCrypto, &options, self.terms(), clock, nonce).await;
-                Ok(offered
-                    .map_err(Fault::inconsistent("quote"))?
-                    .into_iter()
-                    .map(|offered| offered.requirements)
-                    .collect())
+                let clock = self.priced.clock;
+                let mut options = self.methods.options_for(self.terms());
+                options.retain(|(mode, _)| *mode != DeliveryMode::Protected || !clock.is_behind);
+                let offered =
+                    market_checkout::quote(&WebCrypto, &options, self.terms(), clock.ms, edge::random()?).await;
+                let offered = offered.map_err(Fault::inconsistent("quote"))?;
+                Ok(offered.into_iter().map(|offered| offered.requirements).collect())
             }
         }
     }
@@ -213,13 +230,12 @@ impl<'a> Paywall<'a> {
     pub fn required(
         &self,
         url: String,
-        mut extensions: Map<String, Value>,
+        mut extensions: Extensions,
         accepts: Vec<PaymentRequirements>,
         error: &str,
         secret: &str,
-    ) -> PaymentRequired {
+    ) -> PaymentRequired<Extensions> {
         extensions.extend(request_binding::offered(secret));
-        let required = PaymentRequired::new(resource_info(self.terms(), url), accepts, Some(error));
-        PaymentRequired { extensions: Some(extensions), ..required }
+        PaymentRequired::new(resource_info(self.terms(), url), accepts, Some(error)).with_extensions(extensions)
     }
 }

@@ -21,17 +21,15 @@ use market::{
     cip30::{Cip30Wallet, WalletDescription},
 };
 use serde_json::json;
-use x402_cardano::{
-    request_commitment::{Commitment, RequestDigest},
-    wire::request_binding,
-};
+use x402_cardano::{request_commitment::Commitment, wire::request_binding};
 
 use crate::{
     app::App,
     body::{FieldError, WalletBody},
     error::ApiError,
     limits::{AnswerMemory, Counted},
-    paywall::{self, Priced},
+    paywall,
+    read_cache::{self, ChainClock, Priced},
     respond,
     route::{Limit, Route, route},
     routes::{
@@ -90,9 +88,9 @@ impl From<ActionError> for ApiError {
 /// provider is also asked whether one of the wallet's outputs is unspent. Our pages set it, to detect a wallet on
 /// another network before it signs.
 async fn payment(app: &App, id: ListingId, body: WalletBody<NewPaymentDraft>) -> Result<Response, ApiError> {
-    let priced = paywall::priced(app, &id).await?.filter(|priced| !priced.terms.hidden);
+    let priced = read_cache::priced(app, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or_else(listings::unknown)?;
-    let clock = paywall::clock(app, &app.database()).await?.ms;
+    let clock = ChainClock::read(app).await?.ms;
     let chain = app.chain()?;
     let parameters = chain.protocol_parameters().await?;
     let digest = paywall::unlock_digest(app, &terms.id);
@@ -119,7 +117,9 @@ async fn payment(app: &App, id: ListingId, body: WalletBody<NewPaymentDraft>) ->
         return Err(not_there(app, &draft.nonce).into());
     }
     let mut extensions = request_binding::offered(&paywall::secret()?);
-    extensions.extend(digest.iter().flat_map(RequestDigest::offered));
+    if let Some(digest) = digest {
+        extensions.extend(digest.offered());
+    }
     let resource = paywall::resource_url(&app.public_origin()?, &terms.id);
     let payment = [
         ("x402Version", json!(2)),

@@ -19,12 +19,9 @@ use market::{
     checkout::{PayError, Presentation},
 };
 use serde::Serialize;
-use x402_cardano::{
-    request_commitment::RequestDigest,
-    wire::{
-        PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements, encode_header,
-        sign_in_with_x::SIGN_IN_WITH_X,
-    },
+use x402_cardano::wire::{
+    PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements, encode_header,
+    sign_in_with_x::SIGN_IN_WITH_X,
 };
 
 #[cfg(test)]
@@ -128,7 +125,9 @@ impl Paywall<'_> {
         let mut extensions = paywall::extensions(self.terms());
         extensions.extend(self.challenge().await?);
         // The commitment covers method, query and body, so it is computed from the request and not from the listing.
-        extensions.extend(paywall::request_digest(self.app).iter().flat_map(RequestDigest::offered));
+        if let Some(digest) = paywall::request_digest(self.app) {
+            extensions.extend(digest.offered());
+        }
         let accepts = self.accepts(pending).await?;
         let required = self.required(url, extensions, accepts, why.code(), &paywall::secret()?);
         encoded("terms", &required)

@@ -14,6 +14,7 @@ use std::{
 };
 
 use futures_util::TryStream;
+use js_sys::Uint8Array;
 use url::Url;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
@@ -24,8 +25,7 @@ extern "C" {
     /// Creates a `Response` in entry.js with a text as its body. `headers` has one line `name:value` for each header.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
     fn respond_text(status: u16, headers: &str, body: &str) -> JsValue;
-    /// Creates a `Response` in entry.js like `respond_text`, with a body of bytes, a stream, a JavaScript string, or
-    /// null.
+    /// Creates a `Response` in entry.js like `respond_text`, with a body of bytes, a stream, or null.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
     fn respond_value(status: u16, headers: &str, body: &JsValue) -> JsValue;
 }
@@ -124,7 +124,7 @@ struct HeaderList(Vec<(&'static str, String)>);
 impl HeaderList {
     /// Sets a header. Returns `false` if the value contains a character that headers cannot contain.
     fn set(&mut self, name: &'static str, value: String) -> bool {
-        if !value.is_ascii() || value.contains(['\n', '\r', '\0']) {
+        if !value.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
             return false;
         }
         match self.0.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
@@ -148,25 +148,26 @@ impl HeaderList {
 enum Body {
     Empty,
     Text(Cow<'static, str>),
-    /// A body that JavaScript holds: a string, bytes, or a stream.
+    /// A body that JavaScript holds: bytes, or a stream.
     Value(JsValue),
 }
 
-/// A text that JavaScript holds, so that it can be sent in many responses without being copied each time.
+/// The UTF-8 bytes of a text, held by JavaScript so that they can be sent in many responses without being copied from
+/// WebAssembly and encoded each time.
 #[derive(Clone, Debug)]
-pub struct JsText(JsValue);
+pub struct JsText(Uint8Array);
 
 impl JsText {
     /// Copies a Rust string to JavaScript.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self(JsValue::from_str(text))
+        Self(Uint8Array::from(text.as_bytes()))
     }
 
     /// Copies the text from JavaScript back to a Rust string.
     #[must_use]
     pub fn copy(&self) -> String {
-        self.0.as_string().unwrap_or_default()
+        String::from_utf8(self.0.to_vec()).unwrap_or_default()
     }
 }
 
@@ -202,13 +203,13 @@ impl Response {
     /// Creates a 200 response whose body is a JSON text that JavaScript holds.
     #[must_use]
     pub fn js_json(text: &JsText) -> Self {
-        Self::typed("application/json", Body::Value(text.0.clone()))
+        Self::typed("application/json", Body::Value(text.0.clone().into()))
     }
 
     /// Creates a 200 response with these bytes as its body. `kind` is their media type.
     #[must_use]
     pub fn bytes(kind: &'static str, bytes: &[u8]) -> Self {
-        Self::typed(kind, Body::Value(js_sys::Uint8Array::from(bytes).into()))
+        Self::typed(kind, Body::Value(Uint8Array::from(bytes).into()))
     }
 
     /// Creates a response with this status and without a body.

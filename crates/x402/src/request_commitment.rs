@@ -14,16 +14,18 @@
 //! `http:1` of `specs/schemes/exact/scheme_exact_lnbtc.md` with its own domain. The manifest is that of the escrow's
 //! [`InputCommitment`].
 
+use std::sync::LazyLock;
+
 use cardano::{ContentHash, hash::to_hex, tx::SignedTx};
 use pallas_codec::minicbor::{Decoder, data::Type};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
     Refusal,
     escrow::{Canonicalization, CommitmentPart, InputCommitment},
     json as canon,
-    wire::PaymentPayload,
+    wire::{Declared, Extensions, PaymentPayload, text},
 };
 
 /// Name of the extension, which is its key in the object `extensions`.
@@ -107,6 +109,17 @@ enum MetadataCommitment {
     Commitment(Commitment),
 }
 
+/// The JSON whose digest is that of a request.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Binding<'a> {
+    domain: &'a str,
+    method: &'a str,
+    url: &'a str,
+    body_hash: ContentHash,
+    headers: Vec<Value>,
+}
+
 impl RequestDigest {
     /// Computes the digest of an HTTP request.
     ///
@@ -116,13 +129,13 @@ impl RequestDigest {
         if !is_bindable(request.url) {
             return Err(NotBindable::Url);
         }
-        let binding = json!({
-            "domain": DOMAIN,
-            "method": request.method,
-            "url": request.url,
-            "bodyHash": ContentHash::of(request.body),
-            "headers": bound_headers(request.headers)?,
-        });
+        let binding = Binding {
+            domain: DOMAIN,
+            method: request.method,
+            url: request.url,
+            body_hash: ContentHash::of(request.body),
+            headers: bound_headers(request.headers)?,
+        };
         canon::digest("", &binding).map(Self).ok_or(NotBindable::Url)
     }
 
@@ -148,22 +161,21 @@ impl RequestDigest {
     /// Returns this extension's entry in the `extensions` of a 402 that answers the request. Payments may commit to the
     /// request, but need not.
     #[must_use]
-    pub fn offered(&self) -> Map<String, Value> {
+    pub fn offered(&self) -> Extensions {
+        static SCHEMA: LazyLock<Box<RawValue>> = LazyLock::new(|| {
+            text(&json!({
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "type": "object",
+                "properties": { "salt": { "type": "string", "pattern": "^[0-9a-f]{64}$" } },
+            }))
+        });
         let info = Declaration {
             required: false,
             profile: PROFILE.to_owned(),
             binding_params: BindingParams { headers: vec![] },
             commitment: self.published(),
         };
-        let extension = json!({
-            "info": info,
-            "schema": {
-                "$schema": "https://json-schema.org/draft/2020-12/schema",
-                "type": "object",
-                "properties": { "salt": { "type": "string", "pattern": "^[0-9a-f]{64}$" } },
-            },
-        });
-        Map::from_iter([(NAME.to_owned(), extension)])
+        Extensions::of(NAME, &Declared { info, schema: &SCHEMA })
     }
 
     /// Returns whether the `extensions` of a 402 ask for a commitment to this request.

@@ -30,6 +30,7 @@ mod asset;
 pub mod bazaar;
 mod confirmation;
 pub mod discovery;
+mod extensions;
 mod extra;
 mod header;
 mod object;
@@ -47,6 +48,7 @@ pub use amount::{Amount, AmountError};
 pub use asset::{Asset, AssetError};
 pub use cardano::network::{Network, NetworkError};
 pub use confirmation::{ConfirmationPolicy, ConfirmationPolicyError};
+pub use extensions::Extensions;
 pub use extra::{DefaultExtra, Extra};
 pub use header::{
     HeaderError, MAX_HEADER_BYTES, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, decode_header, encode_header,
@@ -55,6 +57,7 @@ pub use payload::{ExactPayload, PaymentPayload};
 pub use requirements::{PaymentRequired, PaymentRequirements, ResourceInfo};
 pub use settlement::{SettlementExtra, SettlementResponse, SettlementStatus};
 
+pub(crate) use extensions::{Declared, text};
 pub(crate) use extra::not_sponsored;
 pub(crate) use object::{list, object, present, present_object};
 

@@ -51,6 +51,15 @@ pub struct CommitmentPart {
     pub digest: ContentHash,
 }
 
+/// The JSON whose digest is that of a commitment.
+#[derive(Serialize)]
+struct Manifest<'a> {
+    version: &'a str,
+    algorithm: &'a str,
+    /// The parts, without their contents.
+    parts: Vec<CommitmentPart>,
+}
+
 /// Encoding that turns a part's content into bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -110,7 +119,7 @@ impl InputCommitment {
     #[must_use]
     pub fn input_hash(&self) -> ContentHash {
         let parts: Vec<_> = self.parts.iter().map(|part| CommitmentPart { content: None, ..part.clone() }).collect();
-        let manifest = json!({ "version": self.version, "algorithm": self.algorithm, "parts": parts });
+        let manifest = Manifest { version: &self.version, algorithm: &self.algorithm, parts };
         // An object of strings always has a canonical form. A zero digest would match no commitment.
         canon::digest(DOMAIN, &manifest).unwrap_or(ContentHash::new([0; 32]))
     }

@@ -94,9 +94,14 @@ fn a_request_beyond_the_profile_is_not_described() {
     }
 }
 
+/// Returns the `extensions` of a 402 that asks for a commitment to this request.
+fn declared(request: &RequestDigest) -> Map<String, Value> {
+    serde_json::from_value(json!(request.offered())).unwrap()
+}
+
 #[test]
 fn a_402_declares_the_request_that_it_answers() {
-    let offered = get().offered();
+    let offered = declared(&get());
     assert_eq!(
         offered[NAME]["info"],
         json!({
@@ -122,7 +127,7 @@ fn a_402_declares_the_request_that_it_answers() {
 #[test]
 fn a_client_pays_no_402_that_sells_another_request() {
     let other = RequestDigest::of(&HttpRequest { url: "https://api.example.com/article/B", ..GET }).unwrap();
-    assert_eq!(get().is_declared_in(&other.offered()), Err(OtherRequest));
+    assert_eq!(get().is_declared_in(&declared(&other)), Err(OtherRequest));
     for (path, value) in [
         ("/profile", json!("mcp:1")),
         ("/bindingParams/headers", json!(["accept"])),
@@ -130,7 +135,7 @@ fn a_client_pays_no_402_that_sells_another_request() {
         ("/commitment/parts", json!([])),
         ("/commitment", json!(null)),
     ] {
-        let mut changed = Value::Object(get().offered());
+        let mut changed = Value::Object(declared(&get()));
         *changed.pointer_mut(&format!("/{NAME}/info{path}")).unwrap() = value;
         let Value::Object(changed) = changed else { unreachable!() };
         assert_eq!(get().is_declared_in(&changed), Err(OtherRequest), "{path}");

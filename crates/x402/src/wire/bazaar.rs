@@ -5,50 +5,69 @@
 //! resources are listed under one `routeTemplate`. The JSON depends only on the resource, so it can be built once.
 //! Source: x402-foundation/x402, `specs/extensions/bazaar.md`.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json, value::RawValue};
+
+use super::{Extensions, text};
 
 /// Name of the extension, which is its key in the object `extensions`.
 pub const NAME: &str = "bazaar";
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// A paid resource that is called by `GET` on a path with parameters.
-#[derive(Clone, Copy, Debug)]
-pub struct Get<'a> {
-    /// Path with `:name` in place of each parameter, such as `/listings/:id/unlock`.
-    pub route_template: &'a str,
-    /// Names of the path's parameters, with their values for this resource.
-    pub path_params: &'a [(&'a str, &'a str)],
-    /// Type of the response to a paid request: `text` or `json`.
-    pub output: &'a str,
+/// Paid resources that are called by `GET` on paths with parameters.
+#[derive(Clone, Debug)]
+pub struct Get {
+    route_template: &'static str,
+    output: &'static str,
+    schema: Box<RawValue>,
 }
 
-impl Get<'_> {
-    /// Returns the extension's JSON, under its name, for the `extensions` of a 402.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GetDeclared<'a> {
+    info: Value,
+    schema: &'a RawValue,
+    route_template: &'a str,
+}
+
+/// Returns the names of the parameters in a path template.
+fn parameters(template: &str) -> impl Iterator<Item = &str> {
+    template.split('/').filter_map(|segment| segment.strip_prefix(':'))
+}
+
+impl Get {
+    /// Describes the resources of a path template that contains `:name` in place of each parameter, such as
+    /// `/listings/:id/unlock`. `output` is the type of the response to a paid request: `text` or `json`.
     #[must_use]
-    pub fn extension(&self) -> Map<String, Value> {
-        let texts = |of: fn(&str) -> Value| -> Map<String, Value> {
-            self.path_params.iter().map(|(name, value)| ((*name).to_owned(), of(value))).collect()
-        };
-        let names: Vec<&str> = self.path_params.iter().map(|(name, _)| *name).collect();
+    pub fn new(route_template: &'static str, output: &'static str) -> Self {
+        let names: Vec<_> = parameters(route_template).collect();
+        let types: BTreeMap<_, _> = names.iter().map(|name| (name, json!({ "type": "string" }))).collect();
         let input = json!({
             "type": { "type": "string", "const": "http" },
             "method": { "type": "string", "enum": ["GET"] },
             "pathParams": {
                 "type": "object",
-                "properties": texts(|_| json!({ "type": "string" })),
+                "properties": types,
                 "required": names,
                 "additionalProperties": false,
             },
         });
-        let block = json!({
-            "info": {
-                "input": { "type": "http", "method": "GET", "pathParams": texts(|value| value.into()) },
-                "output": { "type": self.output },
-            },
-            "schema": schema(&input, &["type", "method"]),
-            "routeTemplate": self.route_template,
+        Self { route_template, output, schema: text(&schema(&input, &["type", "method"])) }
+    }
+
+    /// Returns this extension's entry in the `extensions` of a 402, given the values of the path's parameters, in
+    /// order.
+    #[must_use]
+    pub fn extension(&self, values: &[&str]) -> Extensions {
+        let values: BTreeMap<_, _> = parameters(self.route_template).zip(values).collect();
+        let info = json!({
+            "input": { "type": "http", "method": "GET", "pathParams": values },
+            "output": { "type": self.output },
         });
-        Map::from_iter([(NAME.to_owned(), block)])
+        let Self { schema, route_template, .. } = self;
+        Extensions::of(NAME, &GetDeclared { info, schema, route_template })
     }
 }
 
@@ -64,9 +83,9 @@ pub struct Tool<'a> {
 }
 
 impl Tool<'_> {
-    /// Returns the extension's JSON, under its name, for the `extensions` of a 402.
+    /// Returns this extension's entry in the `extensions` of a 402.
     #[must_use]
-    pub fn extension(&self) -> Map<String, Value> {
+    pub fn extension(&self) -> Extensions {
         let input = json!({
             "type": { "type": "string", "const": "mcp" },
             "toolName": { "type": "string" },
@@ -87,7 +106,7 @@ impl Tool<'_> {
             },
             "schema": schema(&input, &["type", "toolName", "inputSchema"]),
         });
-        Map::from_iter([(NAME.to_owned(), block)])
+        Extensions::of(NAME, &block)
     }
 }
 
@@ -109,19 +128,18 @@ mod tests {
 
     #[test]
     fn a_path_is_listed_once_with_what_stands_in_it_here() {
-        let get = Get { route_template: "/listings/:id/unlock", path_params: &[("id", "lst_1")], output: "text" };
-        let block = get.extension().remove(NAME).unwrap();
+        let get = Get::new("/listings/:id/unlock", "text");
+        let block = json!(get.extension(&["lst_1"]))[NAME].take();
         assert_eq!(block["routeTemplate"], "/listings/:id/unlock");
         assert_eq!(block["info"]["input"], json!({ "type": "http", "method": "GET", "pathParams": { "id": "lst_1" } }));
         assert_eq!(block["schema"]["properties"]["input"]["properties"]["pathParams"]["required"], json!(["id"]));
-        assert_eq!(get.extension(), get.extension());
     }
 
     #[test]
     fn a_tool_is_listed_by_its_name_and_arguments() {
         let input_schema = json!({ "type": "object", "properties": { "id": { "type": "string" } } });
         let tool = Tool { name: "unlock", description: "Unlocks", input_schema: &input_schema };
-        let block = tool.extension().remove(NAME).unwrap();
+        let block = json!(tool.extension())[NAME].take();
         assert_eq!(block["info"]["input"]["toolName"], "unlock");
         assert_eq!(block["info"]["input"]["inputSchema"], input_schema);
         assert_eq!(block.get("routeTemplate"), None);

@@ -7,7 +7,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{DefaultExtra, Network, PaymentRequirements, ResourceInfo, SCHEME_EXACT, Version2};
+use super::{DefaultExtra, Extensions, Network, PaymentRequirements, ResourceInfo, SCHEME_EXACT, Version2};
 
 /// Default number of resources on a page.
 pub const DEFAULT_LIMIT: u32 = 20;
@@ -147,7 +147,8 @@ pub struct DiscoveredResource {
     #[serde(flatten)]
     pub about: About,
     /// Extensions, as in the resource's own 402.
-    pub extensions: Map<String, Value>,
+    #[cfg_attr(feature = "schema", schemars(with = "Map<String, Value>"))]
+    pub extensions: Extensions,
 }
 
 /// Description of a resource, without its URL.
@@ -176,7 +177,7 @@ impl DiscoveredResource {
         resource: ResourceInfo,
         accepts: Vec<PaymentRequirements<DefaultExtra>>,
         last_updated: String,
-        extensions: Map<String, Value>,
+        extensions: Extensions,
     ) -> Self {
         let ResourceInfo { url, description, mime_type, service_name, tags } = resource;
         let about = About { description, mime_type, service_name, tags };

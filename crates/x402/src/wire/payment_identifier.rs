@@ -11,12 +11,12 @@
 //! Payloads are the same if their [`payload_digest`] is equal. The id is looked up before the payment is verified, so
 //! it proves nothing by itself. Source: x402-foundation/x402, `specs/extensions/payment_identifier.md`.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::LazyLock};
 
 use cardano::ContentHash;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{HeaderError, PaymentPayload, header::decode_json};
+use super::{Extensions, HeaderError, PaymentPayload, header::decode_json};
 use crate::json;
 
 /// Name of the extension, which is its key in the object `extensions`.
@@ -77,10 +77,9 @@ impl FromStr for PaymentId {
 /// Returns this extension's entry in the `extensions` of a 402. It says that a payment may carry an identifier, but
 /// need not.
 #[must_use]
-pub fn offered() -> Map<String, Value> {
-    let extension = json!({
-        "info": { "required": false },
-        "schema": {
+pub fn offered() -> Extensions {
+    static OFFERED: LazyLock<Extensions> = LazyLock::new(|| {
+        let schema = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
             "properties": {
@@ -88,9 +87,10 @@ pub fn offered() -> Map<String, Value> {
                 "id": { "type": "string", "minLength": MIN_CHARS, "maxLength": MAX_CHARS },
             },
             "required": ["required"],
-        },
+        });
+        Extensions::of(NAME, &json!({ "info": { "required": false }, "schema": schema }))
     });
-    Map::from_iter([(NAME.to_owned(), extension)])
+    OFFERED.clone()
 }
 
 impl PaymentPayload {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_402_offers_the_payment_identifier_extension() {
-        let offered = Value::Object(offered());
+        let offered = json!(offered());
         assert_eq!(offered["payment-identifier"]["info"], json!({ "required": false }));
         assert_eq!(offered["payment-identifier"]["schema"]["properties"]["id"]["minLength"], 16);
         let payload: PaymentPayload = serde_json::from_value(payload(&offered)).unwrap();

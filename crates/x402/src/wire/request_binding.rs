@@ -5,28 +5,30 @@
 //! secret, the value of `PAYMENT-SIGNATURE` is known only to its sender and to the service. The secret proves nothing
 //! by itself, and a client that omits it can still pay.
 
-use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
 
-use super::PaymentPayload;
+use serde_json::{json, value::RawValue};
+
+use super::{Declared, Extensions, PaymentPayload, text};
 
 /// Name of the extension, which is its key in the object `extensions`.
 pub const NAME: &str = "request-binding";
 /// Minimum length of the secret in characters, so that it cannot be guessed.
 const MIN_CHARS: usize = 16;
 
+static SCHEMA: LazyLock<Box<RawValue>> = LazyLock::new(|| {
+    text(&json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": { "secret": { "type": "string", "minLength": MIN_CHARS } },
+        "required": ["secret"],
+    }))
+});
+
 /// Returns this extension's entry in the `extensions` of a 402. The entry contains the secret.
 #[must_use]
-pub fn offered(secret: &str) -> Map<String, Value> {
-    let extension = json!({
-        "info": { "secret": secret },
-        "schema": {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "type": "object",
-            "properties": { "secret": { "type": "string", "minLength": MIN_CHARS } },
-            "required": ["secret"],
-        },
-    });
-    Map::from_iter([(NAME.to_owned(), extension)])
+pub fn offered(secret: &str) -> Extensions {
+    Extensions::of(NAME, &Declared { info: json!({ "secret": secret }), schema: &SCHEMA })
 }
 
 impl PaymentPayload {

@@ -11,7 +11,7 @@ use super::{
 /// Answer to an unpaid request, carried by the `PAYMENT-REQUIRED` header of a 402.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PaymentRequired {
+pub struct PaymentRequired<E = Map<String, Value>> {
     /// Protocol version.
     pub x402_version: Version2,
     /// Reason why payment is required: a missing payment, or the code of a refusal.
@@ -25,7 +25,7 @@ pub struct PaymentRequired {
     pub accepts: Vec<PaymentRequirements>,
     /// Extensions of the protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Map<String, Value>>,
+    pub extensions: Option<E>,
 }
 
 impl PaymentRequired {
@@ -35,6 +35,13 @@ impl PaymentRequired {
     pub fn new(resource: ResourceInfo, accepts: Vec<PaymentRequirements>, refused: Option<&str>) -> Self {
         let error = refused.unwrap_or("PAYMENT-SIGNATURE header is required").to_owned();
         Self { x402_version: Version2, error: Some(error), resource, accepts, extensions: None }
+    }
+
+    /// Returns this answer with other extensions.
+    #[must_use]
+    pub fn with_extensions<E>(self, extensions: E) -> PaymentRequired<E> {
+        let Self { x402_version, error, resource, accepts, extensions: _ } = self;
+        PaymentRequired { x402_version, error, resource, accepts, extensions: Some(extensions) }
     }
 }
 

@@ -13,6 +13,8 @@
 //!
 //! Source: x402's `specs/extensions/sign-in-with-x.md`, which defines EVM and Solana, and CAIP-122.
 
+use std::sync::LazyLock;
+
 use cardano::{
     Address, Network,
     cip8::{self, Cip8Error, DataSignature},
@@ -22,14 +24,14 @@ use cardano::{
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json, value::RawValue};
 use sha2::Sha256;
 use time::{
     OffsetDateTime, format_description::BorrowedFormatItem, format_description::well_known::Rfc3339,
     macros::format_description,
 };
 
-use super::decode_header;
+use super::{Extensions, decode_header, text};
 
 /// Name of the extension, which is its key in the object `extensions`.
 pub const NAME: &str = "sign-in-with-x";
@@ -116,6 +118,22 @@ struct Challenge {
     expiration_time: String,
 }
 
+/// The extension in a 402.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Offered {
+    info: Challenge,
+    supported_chains: [SupportedChain; 1],
+    schema: &'static RawValue,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SupportedChain {
+    chain_id: &'static str,
+    r#type: &'static str,
+}
+
 /// A signed challenge, as the header contains it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -166,19 +184,13 @@ impl Resource<'_> {
         self.origin.split_once("://").map_or(self.origin, |(_, host)| host)
     }
 
-    /// Returns this extension's entry in the `extensions` of a 402, with a new challenge. Returns nothing if the time
+    /// Returns this extension's entry in the `extensions` of a 402, with a new challenge. Returns no entry if the time
     /// is out of range.
     #[must_use]
-    pub fn offered(&self, random: [u8; RANDOM_BYTES], now: Millis) -> Map<String, Value> {
-        let challenge = self.challenge(random, now);
-        let extension = challenge.map(|info| {
-            json!({
-                "info": info,
-                "supportedChains": [{ "chainId": self.network.name(), "type": TYPE }],
-                "schema": schema(),
-            })
-        });
-        extension.map(|extension| (NAME.to_owned(), extension)).into_iter().collect()
+    pub fn offered(&self, random: [u8; RANDOM_BYTES], now: Millis) -> Extensions {
+        let Some(info) = self.challenge(random, now) else { return Extensions::default() };
+        let supported_chains = [SupportedChain { chain_id: self.network.name(), r#type: TYPE }];
+        Extensions::of(NAME, &Offered { info, supported_chains, schema: &SCHEMA })
     }
 
     fn challenge(&self, random: [u8; RANDOM_BYTES], now: Millis) -> Option<Challenge> {
@@ -255,8 +267,8 @@ impl Challenge {
     }
 }
 
-/// Returns the JSON Schema of a header's JSON.
-fn schema() -> Value {
+/// JSON Schema of a header's JSON.
+static SCHEMA: LazyLock<Box<RawValue>> = LazyLock::new(|| {
     const FIELDS: [&str; 12] = [
         "domain",
         "address",
@@ -272,18 +284,19 @@ fn schema() -> Value {
         "key",
     ];
     let properties = FIELDS.map(|field| (field.to_owned(), json!({ "type": "string" })));
-    json!({
+    text(&json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": Map::from_iter(properties),
         "required": FIELDS,
-    })
-}
+    }))
+});
 
 #[cfg(test)]
 mod tests {
     use cardano::keys::{Native, SigningKey};
     use futures_lite::future::block_on;
+    use serde_json::Value;
 
     use super::*;
 
@@ -320,7 +333,7 @@ mod tests {
     }
 
     fn challenge() -> Value {
-        resource(ORIGIN, URI, &key(1)).offered([1, 2, 3, 4], NOW)[NAME]["info"].clone()
+        json!(resource(ORIGIN, URI, &key(1)).offered([1, 2, 3, 4], NOW))[NAME]["info"].take()
     }
 
     fn check(json: &Value, now: Millis) -> Result<Address, SignInError> {
@@ -330,7 +343,7 @@ mod tests {
 
     #[test]
     fn the_offered_challenge_has_the_fields_of_the_specification() {
-        let offered = resource(ORIGIN, URI, &key(1)).offered([1, 2, 3, 4], NOW);
+        let offered = json!(resource(ORIGIN, URI, &key(1)).offered([1, 2, 3, 4], NOW));
         let info = &offered[NAME]["info"];
         assert_eq!((&info["domain"], &info["uri"]), (&json!("surety.example.com:8443"), &json!(URI)));
         assert_eq!(info["issuedAt"], "2026-09-21T14:13:20.123Z");
@@ -339,7 +352,7 @@ mod tests {
         assert!(nonce.len() == 32 && nonce.starts_with("01020304"), "{nonce}");
         assert_eq!(offered[NAME]["supportedChains"], json!([{ "chainId": "cardano:preprod", "type": "cip8" }]));
         assert_eq!(offered[NAME]["schema"]["required"].as_array().unwrap().len(), 12);
-        assert!(resource(ORIGIN, URI, &key(1)).offered([0; 4], Millis::MAX).is_empty());
+        assert_eq!(json!(resource(ORIGIN, URI, &key(1)).offered([0; 4], Millis::MAX)), json!({}));
     }
 
     #[test]
@@ -367,10 +380,10 @@ mod tests {
 
     #[test]
     fn a_challenge_that_the_service_did_not_issue_is_refused_although_it_is_signed() {
-        let later = resource(ORIGIN, URI, &key(1)).offered([9; 4], NOW + 60_000)[NAME]["info"].clone();
-        let foreign = resource(ORIGIN, URI, &key(2)).offered([1, 2, 3, 4], NOW)[NAME]["info"].clone();
+        let later = json!(resource(ORIGIN, URI, &key(1)).offered([9; 4], NOW + 60_000))[NAME]["info"].take();
+        let foreign = json!(resource(ORIGIN, URI, &key(2)).offered([1, 2, 3, 4], NOW))[NAME]["info"].take();
         let elsewhere = "https://surety.example.com:8443/listings/lst_2/unlock";
-        let other = resource(ORIGIN, elsewhere, &key(1)).offered([1, 2, 3, 4], NOW)[NAME]["info"].clone();
+        let other = json!(resource(ORIGIN, elsewhere, &key(1)).offered([1, 2, 3, 4], NOW))[NAME]["info"].take();
         let cases: [(&str, Value, SignInError); 12] = [
             ("domain", json!("evil.example.com"), SignInError::OtherChallenge("domain")),
             ("uri", json!(elsewhere), SignInError::OtherChallenge("uri")),
@@ -395,7 +408,7 @@ mod tests {
     fn a_field_that_is_changed_after_signing_is_refused() {
         let header = signed(&challenge(), |_| ());
         let stranger = SigningKey::from_seed(&[8; 32]).unwrap().enterprise_address();
-        let more = resource(ORIGIN, URI, &key(1)).offered([5; 4], NOW)[NAME]["info"]["nonce"].clone();
+        let more = json!(resource(ORIGIN, URI, &key(1)).offered([5; 4], NOW))[NAME]["info"]["nonce"].take();
         for (field, value) in [
             ("address", json!(stranger)),
             ("chainId", json!("cardano:mainnet")),

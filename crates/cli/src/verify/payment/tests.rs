@@ -16,12 +16,12 @@ use cardano::{
 };
 use escrow::{Deployment, Parameters};
 use market::DeliveryMode;
-use serde_json::{Map, Value as Json, json};
+use serde_json::json;
 use x402_cardano::{
     escrow::TransferMethod,
     method::{DefaultMethod, EscrowMethod, PaymentMethod, Sale},
     request_commitment::{Commitment, HttpRequest, RequestDigest, Salt},
-    wire::ConfirmationPolicy,
+    wire::{ConfirmationPolicy, Extensions},
 };
 
 use super::{DraftedTx, RequestedPurchase, SigningWallet, payment};
@@ -146,7 +146,7 @@ fn a_lock_with_a_datum_on_its_refund_output_is_not_signed() {
 
 /// Verifies and signs an instant payment. Returns whether the payment commits to its request, given the extensions that
 /// the 402 declares and the commitment that the draft carries.
-fn committed(declared: Map<String, Json>, carried: Option<Commitment>) -> Result<bool, NotAsAsked> {
+fn committed(declared: Extensions, carried: Option<Commitment>) -> Result<bool, NotAsAsked> {
     let buyer = SigningKey::from_seed(&[2; 32]).unwrap();
     let (address, seller) = (buyer.enterprise_address(), SigningKey::from_seed(&[4; 32]).unwrap().enterprise_address());
     let listing = Listing {
@@ -204,7 +204,7 @@ fn committed(declared: Map<String, Json>, carried: Option<Commitment>) -> Result
 fn a_payment_is_signed_with_exactly_this_programs_commitment() {
     let own = request("https://shop.example");
     assert!(committed(own.offered(), Some(own.salted(&SALT))).unwrap());
-    assert!(!committed(Map::new(), None).unwrap(), "a service that checks none gets none");
+    assert!(!committed(Extensions::default(), None).unwrap(), "a service that checks none gets none");
     for (declared, carried) in [
         (own.offered(), None),
         (own.offered(), Some(own.salted(&Salt::new([6; 32])))),
@@ -212,7 +212,7 @@ fn a_payment_is_signed_with_exactly_this_programs_commitment() {
     ] {
         assert!(matches!(committed(declared, carried), Err(NotAsAsked::Commitment)), "{carried:?}");
     }
-    let unasked = committed(Map::new(), Some(own.salted(&SALT)));
+    let unasked = committed(Extensions::default(), Some(own.salted(&SALT)));
     assert!(matches!(unasked, Err(NotAsAsked::Extra(what)) if what == "metadata"));
 }
 
