@@ -6,13 +6,13 @@ export PATH := $(CURDIR)/node_modules/.bin:$(TOOLS)/bin:$(PATH)
 # Cache of compiled modules, which the test files share.
 export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 STATE ?= .state
-# Test files that run in parallel, enough to keep two cores busy.
-E2E_JOBS ?= 7
+# Test files that run in parallel. They mostly wait for blocks, so this many keep two cores busy.
+E2E_JOBS ?= 12
 # Libraries, in the order in which they are published.
 LIBRARIES = surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node tests/run.ts $(FILES)
 
-.PHONY: help setup outsiders rust-linted rust-tests workers-checked build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench bench-distance scale fuzz package contract deploy rollback smoke first-sale status tail backup restore mark-restored pause resume facilitator-key clean-state
+.PHONY: help setup outsiders rust-linted rust-tests workers-checked build release demo dev test load lint lint-native lint-wasm lint-scripts formatted documented audit unit e2e e2e-quick chaos soak rush bench bench-distance scale fuzz package contract deploy rollback smoke first-sale status tail backup restore mark-restored pause resume facilitator-key clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -25,47 +25,49 @@ dev: setup ## run everything here until Ctrl-C: API :8787, arbiter :8788, watche
 	@scripts/build-all.sh dev
 	@node scripts/dev.ts
 
-test: ## formatting, lints, unit tests, most end-to-end tests; CI runs this, make load and make demo
-	@$(MAKE) --no-print-directory --jobs=2 rust-tests workers-checked
-	@LOAD=no $(RUN_E2E)
+test: ## formatting, lints, and all tests but the slow ones; CI runs this, make load and make demo
+	@$(MAKE) --no-print-directory --jobs=2 rust-linted workers-checked
+	@$(MAKE) --no-print-directory --jobs=2 rust-tests e2e-quick
 
-# Without incremental data and debug information target/ is much smaller. Panics still report file and line.
-rust-tests workers-checked load: export CARGO_INCREMENTAL = 0
-rust-tests workers-checked load: export CARGO_PROFILE_DEV_DEBUG = 0
-rust-tests workers-checked load: export CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG = 0
-
-# Compiles and lints in one pass, because `cargo clippy` would check every crate once more. Not limited to make's two jobs.
-LINTED_CARGO = env -u MAKEFLAGS -u MFLAGS RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings cargo
-rust-linted: formatted documented
+# Compiles and lints in one pass, because `cargo clippy` would check every crate once more. Not limited to make's two jobs,
+# and without incremental data, which is larger than the rest of target/.
+LINTED_CARGO = env -u MAKEFLAGS -u MFLAGS CARGO_INCREMENTAL=0 RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings cargo
+rust-linted: formatted
 	$(LINTED_CARGO) build --workspace --all-targets --quiet
 
-rust-tests: rust-linted outsiders
+rust-tests:
 	$(LINTED_CARGO) test --workspace --quiet
+
+e2e-quick:
+	@LOAD=no $(RUN_E2E)
 
 workers-checked: outsiders
 	@env -u MAKEFLAGS -u MFLAGS scripts/build-all.sh workers
-	@env -u MAKEFLAGS -u MFLAGS $(MAKE) --no-print-directory lint-workers
+	@env -u MAKEFLAGS -u MFLAGS $(MAKE) --no-print-directory lint-scripts
 
-load: build outsiders ## the slow end-to-end tests: floods, faults, races, attacks, deployment, a rush, chaos, two minutes of soak
+load: build outsiders documented lint-wasm ## the slow tests and lints: random events, floods, faults, races, attacks, deployment, a rush, two minutes of soak
+	$(LINTED_CARGO) test --workspace --all-targets --quiet -- --ignored
 	@LOAD=only $(RUN_E2E)
 
-lint: lint-workers lint-native ## formatting, lints, types, references in documents
+lint: lint-native lint-wasm lint-scripts documented ## formatting, lints, types, references in documents
 
-lint-native: formatted documented
+lint-native: formatted
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+lint-wasm: setup
+	cargo clippy --workspace --exclude xtask --exclude blueprint --exclude provider --exclude surety-cli --lib --target wasm32-unknown-unknown --quiet -- -D warnings
+
+lint-scripts:
+	@scripts/setup.sh clients
+	npx biome ci --error-on-warnings .
+	npx tsc --noEmit
+	node scripts/documents.ts
 
 formatted:
 	cargo fmt --all --check
 
 documented:
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --no-deps $(LIBRARIES:%=--package %)
-
-lint-workers:
-	@scripts/setup.sh clients
-	cargo clippy --workspace --exclude xtask --exclude blueprint --exclude provider --exclude surety-cli --lib --target wasm32-unknown-unknown --quiet -- -D warnings
-	npx biome ci --error-on-warnings .
-	npx tsc --noEmit
-	node scripts/documents.ts
 
 audit: setup ## known vulnerabilities of what we depend on, where there is a network; AUDIT=strict where there must be one
 	@scripts/setup.sh deny

@@ -28,19 +28,22 @@ const LONG = [
   "tests/load/operating/printed-addresses.test.ts",
   "tests/load/abuse/early-release.test.ts",
   "tests/load/faults/accounts.test.ts",
-  "tests/e2e/accounts/operator.test.ts",
+  "tests/load/accounts/operator.test.ts",
   "tests/load/chaos/soak.test.ts",
   "tests/load/floods/payment-costs.test.ts",
-  "tests/e2e/pages/public-pages.test.ts",
+  "tests/load/pages/public-pages.test.ts",
   "tests/e2e/pages/purchase.test.ts",
   "tests/load/abuse/chain-clock.test.ts",
-  "tests/e2e/http/paying-again.test.ts",
+  "tests/load/http/paying-again.test.ts",
   "tests/load/floods/settlements.test.ts",
   "tests/load/floods/slow-uploads.test.ts",
-  "tests/e2e/http/settlement.test.ts",
+  "tests/load/http/settlement.test.ts",
   "tests/e2e/pages/paywall.test.ts",
   "tests/load/scale/watcher.test.ts",
   "tests/load/scale/provider-calls.test.ts",
+  "tests/load/examples/examples.test.ts",
+  "tests/load/http/openapi.test.ts",
+  "tests/load/drafts/actions.test.ts",
 ];
 
 /** Tests of load, faults, races and attacks, which take long: `make load` runs them, `make test` does not. */
@@ -66,7 +69,7 @@ process.env.NODE_COMPILE_CACHE ??= resolve("target/compile-cache");
 // Nothing here runs long enough for V8's optimizing compiler to pay off.
 process.env.MINIFLARE_WORKERD_V8_FLAGS ??= "--liftoff-only";
 
-const jobs = Number(process.env.JOBS ?? 7);
+const jobs = Number(process.env.JOBS ?? 12);
 /** Files of this run: entry points for several test files, and states of systems. */
 const shared = mkdtempSync(join(tmpdir(), "surety-e2e-"));
 const states = join(shared, "states");

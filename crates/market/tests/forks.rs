@@ -197,6 +197,7 @@ fn shown_once(depth: usize, at: &'static str, action: Action) -> (String, TxHash
 }
 
 #[test]
+#[ignore = "takes long: make load runs it"]
 fn a_step_of_another_fork_is_taken_back() {
     for depth in [1, 2, 3] {
         for at in ["INSERT INTO chain_blocks", "UPDATE outbox SET recheck = 1"] {

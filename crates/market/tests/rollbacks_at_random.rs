@@ -447,6 +447,7 @@ fn output(address: String, lovelace: u64, inline_datum: Option<Vec<u8>>) -> Utxo
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
+    #[ignore = "takes long: make load runs it"]
     fn the_database_equals_the_chain_after_any_events(events in proptest::collection::vec(event(), 1..90)) {
         let mut world = World::new();
         for event in &events {

@@ -465,6 +465,7 @@ proptest! {
     /// However payments start and end, the day's spending stays within the budget, and equals the amounts that were not
     /// given back.
     #[test]
+    #[ignore = "takes long: make load runs it"]
     fn spends_never_exceed_the_budget_and_equal_what_was_not_given_back(
         payments in proptest::collection::vec((1u64..8, prop_oneof![
             Just(SpendEnd::Open), Just(SpendEnd::Included), Just(SpendEnd::Refused), Just(SpendEnd::Expired),

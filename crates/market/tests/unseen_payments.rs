@@ -277,6 +277,7 @@ fn a_forwarded_payment_is_owned_once_confirmed_after_many_refusals() {
 }
 
 #[test]
+#[ignore = "takes long: make load runs it"]
 fn a_buyer_refused_many_times_without_cause_buys_soon_after() {
     let world = World::new(&[20], &[5]);
     world.provider.submit_outcome.set(SubmitOutcome::Denied);

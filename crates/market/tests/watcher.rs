@@ -552,6 +552,7 @@ fn late_results(poison: usize, outputs: usize) -> usize {
 }
 
 #[test]
+#[ignore = "takes long: make load runs it"]
 fn results_are_posted_in_time_where_scripts_are_run_on_blocks_alone() {
     let late = [0, 1, 2].map(|poison| [0, 2, 6].map(|outputs| late_results(poison, outputs)));
     assert_eq!(late, [[0; 3]; 3], "0, 1, 2 buyers act at a tick, where the wallet has 2, 4, 8 outputs");

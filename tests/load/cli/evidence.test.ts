@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { bech32 } from "@scure/base";
 import { saleProof } from "../../../stack/wallets/proof.ts";
+import { type Client, clientOf } from "../../e2e/cli/client.ts";
+import { passTo } from "../../e2e/escrow/sale.ts";
 import { json, send } from "../../support/helpers/http.ts";
 import { type Listing, list } from "../../support/helpers/listings.ts";
 import { purchaseOf } from "../../support/helpers/payments.ts";
 import { randomOf } from "../../support/helpers/random.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { passTo } from "../escrow/sale.ts";
-import { type Client, clientOf } from "./client.ts";
 
 interface Step {
   txHash: string;

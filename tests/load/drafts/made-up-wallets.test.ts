@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Address } from "@evolution-sdk/evolution";
 import { transactionOf } from "../../../devnet/cardano/transaction.ts";
+import { type Cip30, encoded, libraries, ofSeed } from "../../e2e/drafts/cip30.ts";
+import { drafted, type PaymentDraft, pay, paymentDraft, signed, walletOf } from "../../e2e/drafts/world.ts";
 import { type Answer, errorOf, json, post, untilRead } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import { randomOf } from "../../support/helpers/random.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { type Cip30, encoded, libraries, ofSeed } from "./cip30.ts";
-import { drafted, type PaymentDraft, pay, paymentDraft, signed, walletOf } from "./world.ts";
 
 const KEY_HASH = "0b".repeat(28);
 const MAINNET = Address.toBech32(Address.fromHex(`61${KEY_HASH}`));

@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { parseAddress } from "../../../devnet/cardano/address.ts";
+import { type Built, buildAll, type Scenario, type Utxo } from "../../e2e/chain/builder.ts";
+import { underpaid } from "../../e2e/chain/tamper.ts";
+import { Dice, type Owner, ownerOf, utxo, utxosOf } from "../../e2e/chain/wallets.ts";
+import { bytes, World } from "../../e2e/chain/world.ts";
 import { refusedByHardware } from "../../support/outsiders/hardware.ts";
-import { type Built, buildAll, type Scenario, type Utxo } from "./builder.ts";
-import { underpaid } from "./tamper.ts";
-import { Dice, type Owner, ownerOf, utxo, utxosOf } from "./wallets.ts";
-import { bytes, World } from "./world.ts";
 
 const SLOT = 50_000_000;
 const WALLETS = 320;

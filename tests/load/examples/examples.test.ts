@@ -11,12 +11,12 @@ import type { Browser } from "playwright-core";
 import { root } from "../../../stack/stack.ts";
 import { keysOfPhrase } from "../../../stack/wallets/keys.ts";
 import { Wallet } from "../../../stack/wallets/wallet.ts";
+import { type Listed, startWorld, type World } from "../../e2e/accounts/world.ts";
+import { Owner } from "../../e2e/agents/owner.ts";
+import { program, type Ran, start } from "../../e2e/cli/client.ts";
 import { startBrowser } from "../../support/helpers/browser.ts";
 import { send } from "../../support/helpers/http.ts";
 import { openPage } from "../../support/helpers/page.ts";
-import { type Listed, startWorld, type World } from "../accounts/world.ts";
-import { Owner } from "../agents/owner.ts";
-import { program, type Ran, start } from "../cli/client.ts";
 
 const EXAMPLES = join(root, "examples/js");
 /** A phrase from BIP-39's test vectors, without money. */

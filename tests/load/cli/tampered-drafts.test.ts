@@ -7,9 +7,9 @@ import { bech32 } from "@scure/base";
 import { hex, unhex } from "../../../devnet/cardano/hash.ts";
 import { type Transaction, transactionOf } from "../../../devnet/cardano/transaction.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
+import { type Between, balanceOf, between, type Client, clientOf } from "../../e2e/cli/client.ts";
 import { type Listing, list } from "../../support/helpers/listings.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { type Between, balanceOf, between, type Client, clientOf } from "./client.ts";
 
 interface Draft {
   transaction: string;

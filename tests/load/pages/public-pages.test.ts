@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
+import { open as openAccount } from "../../e2e/accounts/account.ts";
+import { assertQuiet } from "../../e2e/pages/world.ts";
 import { startBrowser } from "../../support/helpers/browser.ts";
 import { json, post, send } from "../../support/helpers/http.ts";
 import { type Listing, list, SECRET } from "../../support/helpers/listings.ts";
 import { assertAccessible, assertFits, openPage } from "../../support/helpers/page.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { open as openAccount } from "../accounts/account.ts";
-import { assertQuiet } from "./world.ts";
 
 /** As Chromium asks for a document. */
 const READER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8" };

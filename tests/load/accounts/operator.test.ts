@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { type Account, answerOf, challenge, open, signIn, verify } from "../../e2e/accounts/account.ts";
+import { balanced, paidTo } from "../../e2e/accounts/chain.ts";
+import { startWorld, type World } from "../../e2e/accounts/world.ts";
 import { changedConfig, withLimits } from "../../support/helpers/config.ts";
 import { errorOf, json, post } from "../../support/helpers/http.ts";
 import { eventually } from "../../support/helpers/wait.ts";
-import { type Account, answerOf, challenge, open, signIn, verify } from "./account.ts";
-import { balanced, paidTo } from "./chain.ts";
-import { startWorld, type World } from "./world.ts";
 
 const ADA = 1_000_000n;
 const SECRET = "11".repeat(32);

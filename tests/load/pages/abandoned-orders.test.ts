@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
+import { type Account, open } from "../../e2e/accounts/account.ts";
+import { delivered, offered, spends, visit } from "../../e2e/pages/world.ts";
 import { startBrowser } from "../../support/helpers/browser.ts";
 import type { Opened } from "../../support/helpers/page.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { type Account, open } from "../accounts/account.ts";
-import { delivered, offered, spends, visit } from "./world.ts";
 
 let world: World;
 let browser: Browser;

@@ -3,15 +3,24 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { refOf, transactionOf } from "../../../devnet/cardano/transaction.ts";
 import { secretIn } from "../../../stack/secrets.ts";
+import { cheaper } from "../../e2e/chain/tamper.ts";
+import { type Cip30, libraries, ofSeed, referenceOf } from "../../e2e/drafts/cip30.ts";
+import { bodyOf, merged } from "../../e2e/drafts/merge.ts";
+import {
+  type ActionDraft,
+  actionDraft,
+  drafted,
+  type Offered,
+  offered,
+  pay,
+  signed,
+  walletOf,
+} from "../../e2e/drafts/world.ts";
+import { balance, CREATORS_PART, passTo, purchase, unposted, until } from "../../e2e/escrow/sale.ts";
 import { errorOf, json, usage } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { cheaper } from "../chain/tamper.ts";
-import { balance, CREATORS_PART, passTo, purchase, unposted, until } from "../escrow/sale.ts";
-import { type Cip30, libraries, ofSeed, referenceOf } from "./cip30.ts";
-import { bodyOf, merged } from "./merge.ts";
-import { type ActionDraft, actionDraft, drafted, type Offered, offered, pay, signed, walletOf } from "./world.ts";
 
 const PRICE = 10_000_000n;
 const HELD = 60_000_000n;

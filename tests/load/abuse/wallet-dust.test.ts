@@ -2,12 +2,12 @@
 // Real workers, local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { Stranger } from "../../e2e/abuse/stranger.ts";
+import { type Account, open } from "../../e2e/accounts/account.ts";
+import { balance, lock, offer, until } from "../../e2e/escrow/sale.ts";
 import { json, send } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { type Account, open } from "../accounts/account.ts";
-import { balance, lock, offer, until } from "../escrow/sale.ts";
-import { Stranger } from "./stranger.ts";
 
 const ADA = 1_000_000n;
 /** More than the pages that are read from one end of a wallet, and than all that are read. */

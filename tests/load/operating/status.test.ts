@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { root } from "../../../stack/stack.ts";
+import { account, buy, offer, passTo, until } from "../../e2e/escrow/sale.ts";
 import { errorOf, json, post, send } from "../../support/helpers/http.ts";
 import { run } from "../../support/helpers/program.ts";
 import { eventually } from "../../support/helpers/wait.ts";
 import { startWorld, type World, type WorldOptions } from "../../support/helpers/world.ts";
-import { account, buy, offer, passTo, until } from "../escrow/sale.ts";
 
 const printed = ({ api, state }: World) =>
   run(process.execPath, [join(root, "operator/status.ts"), api], { env: { LOCAL: state } });

@@ -7,12 +7,12 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { root } from "../../../stack/stack.ts";
 import { unlockProof } from "../../../stack/wallets/proof.ts";
+import { Account, signIn } from "../../e2e/accounts/account.ts";
 import { json, send } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import { makeOut, present } from "../../support/helpers/payments.ts";
 import { run } from "../../support/helpers/program.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { Account, signIn } from "../accounts/account.ts";
 
 const SCHEMATHESIS = join(process.env.CARGO_INSTALL_ROOT ?? join(root, ".tools"), "python/bin/schemathesis");
 const CHECKS = [
