@@ -46,7 +46,7 @@ workers-checked: outsiders
 	@env -u MAKEFLAGS -u MFLAGS $(MAKE) --no-print-directory lint-scripts
 
 load: build outsiders documented lint-wasm ## the slow tests and lints: random events, floods, faults, races, attacks, deployment, a rush, two minutes of soak
-	$(LINTED_CARGO) test --workspace --all-targets --quiet -- --ignored
+	$(LINTED_CARGO) test --workspace --tests --quiet -- --ignored
 	@LOAD=only $(RUN_E2E)
 
 lint: lint-native lint-wasm lint-scripts documented ## formatting, lints, types, references in documents
