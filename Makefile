@@ -45,11 +45,12 @@ workers-checked: outsiders
 	@env -u MAKEFLAGS -u MFLAGS scripts/build-all.sh workers
 	@env -u MAKEFLAGS -u MFLAGS $(MAKE) --no-print-directory lint-scripts
 
-load: build outsiders documented lint-wasm ## the slow tests and lints: random events, floods, faults, races, attacks, deployment, a rush, two minutes of soak
+load: outsiders rust-linted documented lint-wasm ## the slow tests and lints: random events, floods, faults, races, attacks, deployment, a rush, two minutes of soak
+	@scripts/build-all.sh workers
 	$(LINTED_CARGO) test --workspace --tests --quiet -- --ignored
 	@LOAD=only $(RUN_E2E)
 
-lint: lint-native lint-wasm lint-scripts documented ## formatting, lints, types, references in documents
+lint: lint-scripts lint-native lint-wasm documented ## formatting, lints, types, references in documents
 
 lint-native: formatted
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -73,7 +74,7 @@ audit: setup ## known vulnerabilities of what we depend on, where there is a net
 	@scripts/setup.sh deny
 	@scripts/audit.sh
 
-unit: setup ## Rust's tests; among them the contract held against its rules, and licences and origins of dependencies
+unit: setup ## Rust's tests but the slow ones; among them the contract held against its rules, and licences and origins of dependencies
 	cargo test --workspace --quiet
 
 e2e: build outsiders ## the tests against running workers and the local ledger; FILES="arbiter agents" for some, E2E_JOBS=n at a time

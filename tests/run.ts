@@ -3,7 +3,7 @@
 //
 //   node tests/run.ts              all of them
 //   node tests/run.ts abuse chaos  files whose paths contain one of these words
-//   LOAD=no, LOAD=only               without, or only, those that take long by nature (make test, make load)
+//   LOAD=no, LOAD=only               without, or only, the slow ones (make test, make load)
 import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
@@ -46,7 +46,7 @@ const LONG = [
   "tests/load/drafts/actions.test.ts",
 ];
 
-/** Tests of load, faults, races and attacks, which take long: `make load` runs them, `make test` does not. */
+/** Folder of the slow tests: `make load` runs them, `make test` does not. */
 const LOAD = "tests/load/";
 
 const wanted = process.argv.slice(2);

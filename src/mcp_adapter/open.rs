@@ -1,5 +1,7 @@
 //! Implements the tools for agents with their own wallet, which pay by x402 in the tool call.
 
+use std::sync::LazyLock;
+
 use agents::mcp::{
     open,
     shop::{OpenShop, ShopError, Unlocked},
@@ -40,15 +42,16 @@ impl OpenShop for App {
                 let settlement = why.settlement().map(|settlement| json!(settlement));
                 // With a settlement, x402 expects the error code here. Otherwise the message helps the model.
                 let error = if settlement.is_some() { why.code().to_owned() } else { why.to_string() };
-                let required = paywall.required(open::RESOURCE_URL.to_owned(), extensions(), accepts, &error, &secret);
+                let required =
+                    paywall.required(open::RESOURCE_URL.to_owned(), EXTENSIONS.clone(), accepts, &error, &secret);
                 Ok(Unlocked::PaymentRequired { required: json!(required), settlement })
             }
         }
     }
 }
 
-/// Returns the x402 extensions of the tool's 402 answer, except the secret, which is new in each answer.
-fn extensions() -> Extensions {
+/// The x402 extensions of the tool's 402 answer, except the secret, which is new in each answer.
+static EXTENSIONS: LazyLock<Extensions> = LazyLock::new(|| {
     let mut extensions = payment_identifier::offered();
     if let Some(tool) = open::paid_tool() {
         let text = |name| tool.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -57,4 +60,4 @@ fn extensions() -> Extensions {
         extensions.extend(tool.extension());
     }
     extensions
-}
+});

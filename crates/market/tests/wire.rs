@@ -232,7 +232,7 @@ fn every_query_with_a_type_fits_the_schema() {
     crate::catalogue::an_edit_keeps_former_prices_payable_and_loses_no_concurrent_edit();
     crate::events::an_event_has_every_field();
     crate::webhooks::a_webhook_has_every_field();
-    confirmations::no_door_opens_after_a_rollback_however_high_the_chain_has_grown();
+    confirmations::no_door_opens_after_a_rollback_of_one_confirmation();
     copied_payments::a_broadcast_payment_with_its_payers_signature_waits_for_its_block();
     copied_payments::a_payment_identifier_on_a_copy_opens_nothing_that_the_payer_is_paying_for();
     forks::a_step_that_one_node_shows_in_a_block_of_another_fork_freezes_no_sale();

@@ -2,11 +2,11 @@
 // Real workers, local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { Stranger } from "../../e2e/abuse/stranger.ts";
 import { type Account, open } from "../../e2e/accounts/account.ts";
 import { balance, lock, offer, until } from "../../e2e/escrow/sale.ts";
 import { json, send } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
+import { Stranger } from "../../support/helpers/stranger.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 
 const ADA = 1_000_000n;

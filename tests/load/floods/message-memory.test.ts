@@ -7,11 +7,11 @@ import { write } from "../../../devnet/cardano/cbor.ts";
 import { hex } from "../../../devnet/cardano/hash.ts";
 import { encodeInput } from "../../../devnet/ledger/emulator.ts";
 import { unlockProof } from "../../../stack/wallets/proof.ts";
-import { output } from "../../e2e/abuse/stranger.ts";
 import { lock, offer } from "../../e2e/escrow/sale.ts";
 import { errorOf, send } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import { makeOut, settle, unlockUrl } from "../../support/helpers/payments.ts";
+import { output } from "../../support/helpers/stranger.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 
 /** Messages of one network that arrive at once: together less than its share of bodies. */

@@ -8,7 +8,6 @@ import { after, before, describe, it } from "node:test";
 import { encodePaymentSignatureHeader } from "@x402/core/http";
 import { unlockProof } from "../../../stack/wallets/proof.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
-import { type Made, type Paid, Stranger } from "../../e2e/abuse/stranger.ts";
 import { open } from "../../e2e/accounts/account.ts";
 import { changedConfig } from "../../support/helpers/config.ts";
 import { rowsOf } from "../../support/helpers/database.ts";
@@ -24,6 +23,7 @@ import {
   termsOf,
   unlockUrl,
 } from "../../support/helpers/payments.ts";
+import { type Made, type Paid, Stranger } from "../../support/helpers/stranger.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 
 /** Outside calls of a payment that is refused, and of one that is taken up to its submission. */

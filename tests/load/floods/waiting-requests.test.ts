@@ -9,13 +9,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { write } from "../../../devnet/cardano/cbor.ts";
 import { hex } from "../../../devnet/cardano/hash.ts";
 import { unlockProof } from "../../../stack/wallets/proof.ts";
-import { Stranger } from "../../e2e/abuse/stranger.ts";
 import { open } from "../../e2e/accounts/account.ts";
 import { changedConfig } from "../../support/helpers/config.ts";
 import { inDatabase } from "../../support/helpers/database.ts";
 import { type Answer, programMemory, send, untilAnswered } from "../../support/helpers/http.ts";
 import { type Listing, list } from "../../support/helpers/listings.ts";
 import { makeOut, unlockUrl } from "../../support/helpers/payments.ts";
+import { Stranger } from "../../support/helpers/stranger.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 
 const ADA = 1_000_000n;

@@ -11,7 +11,6 @@ import { readExtra } from "../../../stack/buyer/escrow/extra.ts";
 import type { Tick } from "../../../stack/stack.ts";
 import { unlockProof } from "../../../stack/wallets/proof.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
-import { laden, type Ref, Stranger } from "../../e2e/abuse/stranger.ts";
 import {
   account,
   balance,
@@ -28,6 +27,7 @@ import {
 } from "../../e2e/escrow/sale.ts";
 import { errorOf, json, post, send } from "../../support/helpers/http.ts";
 import { settlementOf, termsOf, unlockUrl } from "../../support/helpers/payments.ts";
+import { laden, type Ref, Stranger } from "../../support/helpers/stranger.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 
 /** Outputs with 1,100 tokens each that one transaction refers to. */

@@ -4,11 +4,11 @@ import { act, escrowIn } from "../../../stack/act.ts";
 import { seedHex } from "../../../stack/wallets/keys.ts";
 import { unlockProof } from "../../../stack/wallets/proof.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
-import { Stranger } from "../../e2e/abuse/stranger.ts";
 import type { Account } from "../../e2e/accounts/account.ts";
 import { type Answer, post, send, usage } from "../helpers/http.ts";
 import { comeBack, makeOut, type Payment, present, settlementOf, unlockUrl } from "../helpers/payments.ts";
 import type { Random } from "../helpers/random.ts";
+import { Stranger } from "../helpers/stranger.ts";
 import type { World } from "../helpers/world.ts";
 import {
   ADA,

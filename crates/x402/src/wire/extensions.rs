@@ -11,8 +11,9 @@ use serde_json::value::{RawValue, to_raw_value};
 pub struct Extensions(BTreeMap<&'static str, Box<RawValue>>);
 
 impl Extensions {
-    /// Creates the entry of one extension.
-    pub(crate) fn of(name: &'static str, value: &impl Serialize) -> Self {
+    /// Creates the entry of one extension, for example of one that this crate does not know.
+    #[must_use]
+    pub fn of(name: &'static str, value: &impl Serialize) -> Self {
         Self(BTreeMap::from([(name, text(value))]))
     }
 

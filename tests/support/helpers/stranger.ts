@@ -7,8 +7,8 @@ import { blake2b256, hex } from "../../../devnet/cardano/hash.ts";
 import { encodeInput } from "../../../devnet/ledger/emulator.ts";
 import { policyOf } from "../../../devnet/ledger/faucet.ts";
 import { FAUCET, signWith, type Wallet, walletOf } from "../../../devnet/ledger/genesis.ts";
-import { json, send } from "../../support/helpers/http.ts";
-import type { World } from "../../support/helpers/world.ts";
+import { json, send } from "./http.ts";
+import type { World } from "./world.ts";
 
 const LADEN_LOVELACE = 30_000_000n;
 const LADEN_NAMES = Array.from({ length: 1_100 }, (_, n) => n.toString(16).padStart(4, "0"));
