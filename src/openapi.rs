@@ -72,7 +72,7 @@ mod tests {
         check("docs.html", PAGE, &page::page(&document));
     }
 
-    /// `tests/e2e/http/routes.test.ts` sends requests to every route in `routes.json`.
+    /// `tests/load/http/routes.test.ts` sends requests to every route in `routes.json`.
     #[test]
     fn the_end_to_end_test_of_all_routes_knows_each() {
         let document = operations::document(env!("CARGO_PKG_VERSION"));

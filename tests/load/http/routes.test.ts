@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { signInAgent } from "../../../stack/agent/sign-in.ts";
+import { Account, signIn } from "../../e2e/accounts/account.ts";
 import { changedConfig, withLimits } from "../../support/helpers/config.ts";
 import { type Answer, send, untilRead } from "../../support/helpers/http.ts";
 import { list } from "../../support/helpers/listings.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { Account, signIn } from "../accounts/account.ts";
 
 interface Route {
   readonly method: string;

@@ -5,14 +5,14 @@ import { after, before, describe, it } from "node:test";
 import type { Browser, Locator, Page } from "playwright-core";
 import { signInAgent } from "../../../stack/agent/sign-in.ts";
 import { sha256Hex } from "../../../stack/wallets/proof.ts";
+import { open } from "../../e2e/accounts/account.ts";
+import { assertQuiet, offered, visit } from "../../e2e/pages/world.ts";
 import { startBrowser } from "../../support/helpers/browser.ts";
 import type { Cip30 } from "../../support/helpers/cip30.ts";
 import { json, send } from "../../support/helpers/http.ts";
 import { type Listing, list } from "../../support/helpers/listings.ts";
 import { assertAccessible, assertFits } from "../../support/helpers/page.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
-import { open } from "../accounts/account.ts";
-import { assertQuiet, offered, visit } from "./world.ts";
 
 let world: World;
 let browser: Browser;

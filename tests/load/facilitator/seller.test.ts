@@ -13,12 +13,12 @@ import { ExactCardanoServer } from "../../../examples/js/x402-exact-cardano/serv
 import { payingFetch } from "../../../stack/buyer/buyer.ts";
 import { root } from "../../../stack/stack.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
+import { balanceOf, start } from "../../e2e/cli/client.ts";
 import { decode } from "../../support/helpers/http.ts";
 import { payTerms, type Settlement } from "../../support/helpers/payments.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 import { Hono } from "../../support/outsiders/hono.ts";
 import { express, honoPayment, paymentMiddleware, x402ResourceServer } from "../../support/outsiders/seller.ts";
-import { balanceOf, start } from "../cli/client.ts";
 
 const NETWORK = "cardano:preprod";
 const PRICE = 2_000_000n;
