@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(TOOLS)/bin:$(PATH)
 # Cache of compiled modules, which the test files share.
 export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 STATE ?= .state
-# Test files that run in parallel. They mostly wait for blocks, so this many keep two cores busy.
+# Test files that run in parallel. They often wait for blocks, so twelve take less time than seven on two cores.
 E2E_JOBS ?= 12
 # Libraries, in the order in which they are published.
 LIBRARIES = surety-cardano surety-escrow x402-cardano

@@ -25,7 +25,7 @@ use crate::{
     Refusal,
     escrow::{Canonicalization, CommitmentPart, InputCommitment},
     json as canon,
-    wire::{Declared, Extensions, PaymentPayload, text},
+    wire::{Declared, Extensions, PaymentPayload, json_text},
 };
 
 /// Name of the extension, which is its key in the object `extensions`.
@@ -163,7 +163,7 @@ impl RequestDigest {
     #[must_use]
     pub fn offered(&self) -> Extensions {
         static SCHEMA: LazyLock<Box<RawValue>> = LazyLock::new(|| {
-            text(&json!({
+            json_text(&json!({
                 "$schema": "https://json-schema.org/draft/2020-12/schema",
                 "type": "object",
                 "properties": { "salt": { "type": "string", "pattern": "^[0-9a-f]{64}$" } },

@@ -57,7 +57,7 @@ pub use payload::{ExactPayload, PaymentPayload};
 pub use requirements::{PaymentRequired, PaymentRequirements, ResourceInfo};
 pub use settlement::{SettlementExtra, SettlementResponse, SettlementStatus};
 
-pub(crate) use extensions::{Declared, text};
+pub(crate) use extensions::{Declared, json_text};
 pub(crate) use extra::not_sponsored;
 pub(crate) use object::{list, object, present, present_object};
 

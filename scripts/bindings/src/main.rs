@@ -1,6 +1,6 @@
 //! The JavaScript around a worker's WebAssembly: `bindings PROGRAM.wasm FOLDER PROFILE` writes `program.js` and
-//! `program_bg.wasm`, as `wasm-bindgen` does for its target `module`. The code that calls them (`crates/edge/entry.js`) needs to
-//! know of a panic, and to start anew after one.
+//! `program_bg.wasm`, as `wasm-bindgen` does for its target `module`. The options let `crates/edge/entry.js` detect a panic and
+//! create a new instance after it.
 //!
 //! For the profile `deploy`, the names of functions are left out, which saves a seventh of the size after gzip. A panic is logged
 //! with its file and line all the same, but stack traces show numbers instead of names.
@@ -11,8 +11,7 @@ use wasm_bindgen_cli_support::Bindgen;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = env::args().skip(1).collect();
-    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-    match arguments[..] {
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--version"] => println!("bindings {}", env!("CARGO_PKG_VERSION")),
         [program, folder, profile] => Bindgen::new()
             .module(true)?

@@ -4,7 +4,10 @@
 //! and algorithm are allowed. The type of the key determines the algorithm, so that an assertion cannot choose one.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use cardano::ContentHash;
+use cardano::{
+    ContentHash,
+    json::{MAX_VALUES, has_more_values},
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use sql::{Database, One, Read, Write};
@@ -97,8 +100,11 @@ fn parse(assertion: &str) -> Result<Parsed<'_>, OAuthError> {
     let (signed, signature) = assertion.rsplit_once('.').ok_or_else(malformed)?;
     let (header, claims) = signed.split_once('.').ok_or_else(malformed)?;
     let decode = |part: &str| BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| malformed());
-    let header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| malformed())?;
-    let claims: AssertionClaims = serde_json::from_slice(&decode(claims)?).map_err(|_| malformed())?;
+    let json = |part: &str| {
+        decode(part).and_then(|json| if has_more_values(&json, MAX_VALUES) { Err(malformed()) } else { Ok(json) })
+    };
+    let header: Header = serde_json::from_slice(&json(header)?).map_err(|_| malformed())?;
+    let claims: AssertionClaims = serde_json::from_slice(&json(claims)?).map_err(|_| malformed())?;
     if header.crit.is_some() {
         return Err(refused("it has critical extensions that are not known here"));
     }

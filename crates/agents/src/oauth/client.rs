@@ -6,6 +6,7 @@
 use api_types::Registered;
 pub use api_types::{MAX_CLIENT_NAME, MAX_REDIRECT_URIS};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use cardano::json::{MAX_VALUES, has_more_values};
 use market::{
     limits::{DAY_MS, day},
     network,
@@ -82,6 +83,11 @@ pub(super) const fn client_auth(has_keys: bool) -> &'static str {
     if has_keys { "private_key_jwt" } else { "none" }
 }
 
+/// Parses a JSON object of at most [`MAX_VALUES`] values.
+fn fields(json: &[u8]) -> Option<Map<String, Value>> {
+    if has_more_values(json, MAX_VALUES) { None } else { serde_json::from_slice(json).ok() }
+}
+
 impl ClientMetadata {
     fn read(fields: &Map<String, Value>, fallback_name: &str) -> Result<Self, OAuthError> {
         Ok(Self { name: name(fields, fallback_name)?, redirect_uris: redirect_uris(fields)?, keys: keys(fields)? })
@@ -98,7 +104,7 @@ impl ClientMetadata {
         if body.len() > MAX_REGISTRATION_BYTES {
             return Err(metadata_error(format!("a registration has at most {MAX_REGISTRATION_BYTES} bytes")));
         }
-        let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
+        let Some(fields) = fields(body) else {
             return Err(metadata_error("the body must be a JSON object with redirect_uris"));
         };
         Self::read(&fields, "An agent")
@@ -110,7 +116,7 @@ impl ClientMetadata {
     /// `invalid_client` if the document is malformed, or if its `client_id` is not this URL.
     pub fn from_document(url: &DocumentUrl, body: &str) -> Result<Self, OAuthError> {
         let refused = |why: String| OAuthError::invalid_client(format!("the client's metadata document: {why}"));
-        let Ok(Value::Object(fields)) = serde_json::from_str(body) else {
+        let Some(fields) = fields(body.as_bytes()) else {
             return Err(refused("not a JSON object".into()));
         };
         if fields.get("client_id").and_then(Value::as_str) != Some(url.as_str()) {

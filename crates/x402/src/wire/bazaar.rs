@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{Extensions, text};
+use super::{Extensions, json_text};
 
 /// Name of the extension, which is its key in the object `extensions`.
 pub const NAME: &str = "bazaar";
@@ -54,7 +54,7 @@ impl Get {
                 "additionalProperties": false,
             },
         });
-        Self { route_template, output, schema: text(&schema(&input, &["type", "method"])) }
+        Self { route_template, output, schema: json_text(&schema(&input, &["type", "method"])) }
     }
 
     /// Returns this extension's entry in the `extensions` of a 402, given the values of the path's parameters, in

@@ -11,10 +11,11 @@ use serde_json::value::{RawValue, to_raw_value};
 pub struct Extensions(BTreeMap<&'static str, Box<RawValue>>);
 
 impl Extensions {
-    /// Creates the entry of one extension, for example of one that this crate does not know.
+    /// Creates the entry of one extension, which may be one that this crate does not know. A value that cannot be
+    /// serialized becomes `null`.
     #[must_use]
     pub fn of(name: &'static str, value: &impl Serialize) -> Self {
-        Self(BTreeMap::from([(name, text(value))]))
+        Self(BTreeMap::from([(name, json_text(value))]))
     }
 
     /// Adds the entries of other extensions.
@@ -30,7 +31,7 @@ pub(crate) struct Declared<'a, I> {
     pub schema: &'a RawValue,
 }
 
-/// Serializes a value. All values of extensions can be serialized; `null` would stand for one that cannot.
-pub(crate) fn text(value: &impl Serialize) -> Box<RawValue> {
+/// Serializes a value, or `null` if that fails, which cannot happen for the types of this crate.
+pub(crate) fn json_text(value: &impl Serialize) -> Box<RawValue> {
     to_raw_value(value).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use serde_json::{json, value::RawValue};
 
-use super::{Declared, Extensions, PaymentPayload, text};
+use super::{Declared, Extensions, PaymentPayload, json_text};
 
 /// Name of the extension, which is its key in the object `extensions`.
 pub const NAME: &str = "request-binding";
@@ -17,7 +17,7 @@ pub const NAME: &str = "request-binding";
 const MIN_CHARS: usize = 16;
 
 static SCHEMA: LazyLock<Box<RawValue>> = LazyLock::new(|| {
-    text(&json!({
+    json_text(&json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": { "secret": { "type": "string", "minLength": MIN_CHARS } },

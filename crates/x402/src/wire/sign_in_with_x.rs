@@ -31,7 +31,7 @@ use time::{
     macros::format_description,
 };
 
-use super::{Extensions, decode_header, text};
+use super::{Extensions, decode_header, json_text};
 
 /// Name of the extension, which is its key in the object `extensions`.
 pub const NAME: &str = "sign-in-with-x";
@@ -284,7 +284,7 @@ static SCHEMA: LazyLock<Box<RawValue>> = LazyLock::new(|| {
         "key",
     ];
     let properties = FIELDS.map(|field| (field.to_owned(), json!({ "type": "string" })));
-    text(&json!({
+    json_text(&json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": Map::from_iter(properties),

@@ -121,6 +121,7 @@ fn assertions_for_others_or_other_times_are_refused() {
         ("iat", json!(now + 3_600)),
         ("jti", json!("")),
         ("jti", json!(null)),
+        ("aud", json!({ "$serde_json::private::RawValue": "[]" })),
     ] {
         let mut claims = keyed.claims();
         claims[name] = value;

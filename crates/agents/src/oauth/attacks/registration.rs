@@ -96,7 +96,8 @@ fn registrations_without_usable_redirect_uris_are_refused() {
 #[test]
 fn oversized_and_malformed_registrations_are_refused() {
     let large = format!(r#"{{"redirect_uris":["{CALLBACK}"],"x":"{}"}}"#, "x".repeat(MAX_REGISTRATION_BYTES));
-    for body in [large.as_bytes(), b"", b"[]", b"{", b"\xff", "[".repeat(5_000).as_bytes()] {
+    let hidden = format!(r#"{{"redirect_uris":["{CALLBACK}"],"x":{{"$serde_json::private::RawValue":"[]"}}}}"#);
+    for body in [large.as_bytes(), hidden.as_bytes(), b"", b"[]", b"{", b"\xff", "[".repeat(5_000).as_bytes()] {
         let refused = ClientMetadata::from_registration(body).unwrap_err();
         assert_eq!(refused.code, ErrorCode::InvalidClientMetadata);
     }
