@@ -1,6 +1,7 @@
 // Child processes of a local stack.
 
 import { type ChildProcess, fork, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
@@ -105,15 +106,32 @@ export async function dismiss(child: ChildProcess, logFile: string): Promise<voi
   idle.set(file, [...(idle.get(file) ?? []), child]);
 }
 
-/** Throws if a program listens at this port; `variable` is the setting to change. */
-export async function mustBeFree(port: number, variable: string): Promise<void> {
+/** Returns whether no program uses this port. */
+async function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  const taken = await new Promise<boolean>((resolve) => {
-    server.once("error", () => resolve(true));
-    server.listen({ port, host: "127.0.0.1", exclusive: true }, () => resolve(false));
+  const free = await new Promise<boolean>((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen({ port, host: "127.0.0.1", exclusive: true }, () => resolve(true));
   });
-  if (taken) throw new Error(`port ${port} is in use: choose another with ${variable}`);
-  await new Promise((resolve) => server.close(resolve));
+  if (free) await new Promise((resolve) => server.close(resolve));
+  return free;
+}
+
+/** Throws if a program uses this port; `variable` is the setting to change. */
+export async function mustBeFree(port: number, variable: string): Promise<void> {
+  if (!(await isFree(port))) throw new Error(`port ${port} is in use: choose another with ${variable}`);
+}
+
+/** Range of the ports of `freePort`: below the ports that Linux and macOS give to outgoing connections. */
+const [FIRST_PORT, LAST_PORT] = [10_000, 32_767];
+
+/**
+ * Returns a random free port. The system gives it to no other program by itself, so it stays free while a program that
+ * uses it is restarted.
+ */
+export async function freePort(): Promise<number> {
+  const port = randomInt(FIRST_PORT, LAST_PORT + 1);
+  return (await isFree(port)) ? port : freePort();
 }
 
 /** Ends a child and its own children, with a signal that it can handle first. */

@@ -18,14 +18,12 @@ export interface Run {
 
 /** Message from the stack: the workers to run, or a scheduled event for a worker. */
 export type Order = { readonly run: Run } | { readonly strike: string };
-/** Reply to the stack: the port of each worker, in order. */
-export type Ports = readonly number[];
 
 /** The running or starting instance. */
 let runtime: Miniflare | undefined;
 
 /** Runs the workers with migrated databases. Resolves when all of them answer. */
-async function serve({ workers, storage }: Run): Promise<Ports> {
+async function serve({ workers, storage }: Run): Promise<void> {
   const settings = await Promise.all(workers.map(settingsOf));
   const running = new Set(settings.map(({ name }) => name));
   const ours = await Promise.all(workers.map((worker, index) => optionsOf(worker, running, index === 0)));
@@ -52,8 +50,7 @@ async function serve({ workers, storage }: Run): Promise<Ports> {
     }),
   );
   runtime = started;
-  const urls = [await started.ready];
-  for (const { name } of settings.slice(1)) urls.push(await started.unsafeGetDirectURL(name));
+  await started.ready;
   for (const [name, { migrations }] of databases) {
     // Miniflare's type for a worker does not match its value.
     const worker = (await started.getWorker(name)) as unknown as { fetch: typeof fetch };
@@ -63,14 +60,11 @@ async function serve({ workers, storage }: Run): Promise<Ports> {
       return (await answer.json()) as { results?: unknown }[];
     }, migrations);
   }
-  return urls.map(({ port }) => Number(port));
 }
 
-let ports: Ports = [];
-
-async function obey(order: Order): Promise<Ports> {
+async function obey(order: Order): Promise<void> {
   if ("run" in order) {
-    ports = await serve(order.run);
+    await serve(order.run);
   } else {
     // Miniflare's type declares only `fetch`.
     const worker = (await runtime?.getWorker(order.strike)) as
@@ -78,7 +72,6 @@ async function obey(order: Order): Promise<Ports> {
       | undefined;
     await worker?.scheduled({ cron: "* * * * *" });
   }
-  return ports;
 }
 
 takeOrders(obey, async () => {

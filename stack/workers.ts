@@ -3,10 +3,10 @@
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import type { Told } from "./orders.ts";
-import { type Parts, program, tell } from "./process.ts";
+import { freePort, type Parts, program, tell } from "./process.ts";
 import type { Worker } from "./runtime.ts";
 import { secretsOf } from "./secrets.ts";
-import type { Order, Ports } from "./workerd.ts";
+import type { Order } from "./workerd.ts";
 
 /** The process of all workers, which can be killed and restarted at the same ports. */
 export class Workers {
@@ -28,16 +28,16 @@ export class Workers {
     this.#process = child;
     this.#parts.add("the workers", child, this.#log);
     const secret = secretsOf(this.#state);
+    for (const [name, worker] of this.#workers) {
+      if (worker.port === 0) this.#workers.set(name, { ...worker, port: await freePort() });
+    }
     const [first, ...others] = [...this.#workers.values()].map((worker) => ({
       ...worker,
       vars: { ...secret, ...worker.vars },
     }));
     if (!first) throw new Error("no worker");
     const run = { workers: [first, ...others], storage: join(this.#state, "workers/v3") } as const;
-    const ports = await this.#tell({ log: this.#log, order: { run } });
-    for (const [index, [name, worker]] of [...this.#workers].entries()) {
-      this.#workers.set(name, { ...worker, port: ports[index] ?? worker.port });
-    }
+    await this.#tell({ log: this.#log, order: { run } });
   }
 
   /** Miniflare kills workerd by SIGKILL. The process around it is kept for the next start. */
@@ -55,8 +55,8 @@ export class Workers {
     await this.#tell({ order: { strike: name } });
   }
 
-  async #tell(told: Told<Order>): Promise<Ports> {
+  async #tell(told: Told<Order>): Promise<void> {
     if (!this.#process) throw new Error("the workers do not run");
-    return tell<Order, Ports>(this.#process, told, this.#log);
+    return tell<Order, void>(this.#process, told, this.#log);
   }
 }
