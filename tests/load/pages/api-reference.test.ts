@@ -26,7 +26,7 @@ describe("/docs", () => {
     await page.goto(`${world.api}/docs`);
     const walk = (await page.locator("#walk pre").textContent()) ?? "";
     await page.close();
-    const { status, text } = await run("bash", ["-euo", "pipefail", "-c", walk]);
+    const { status, text } = await run("bash", ["--norc", "-euo", "pipefail", "-c", walk]);
     assert.equal(status, 0, text);
     const [catalogue = "", refused, terms = ""] = text.split("\n");
     assert.equal(JSON.parse(catalogue)[0].id, listing.id);

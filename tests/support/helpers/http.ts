@@ -78,7 +78,7 @@ export async function untilRead(request: () => Promise<Answer>): Promise<Answer>
 }
 
 /** Maximum time to repeat a request that is answered with 503. */
-const ANSWERING_MS = 180_000;
+const ANSWERING_MS = 600_000;
 
 /**
  * Sends a request and repeats it while it is answered with 503, after the time that the answer says, slower each time.
