@@ -12,7 +12,7 @@ E2E_JOBS ?= 12
 LIBRARIES = surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node tests/run.ts $(FILES)
 
-.PHONY: help setup outsiders rust-linted rust-tests workers-checked build release demo dev test load lint lint-native lint-wasm lint-scripts formatted documented audit unit e2e e2e-quick chaos soak rush bench bench-distance scale fuzz package contract deploy rollback smoke first-sale status tail backup restore mark-restored pause resume facilitator-key clean-state
+.PHONY: help setup outsiders rust-linted programs rust-tests workers-checked build release demo dev test load lint lint-native lint-wasm lint-scripts formatted documented audit unit e2e e2e-quick chaos soak rush bench bench-distance scale fuzz package contract deploy rollback smoke first-sale status tail backup restore mark-restored pause resume facilitator-key clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -26,7 +26,7 @@ dev: setup ## run everything here until Ctrl-C: API :8787, arbiter :8788, watche
 	@node scripts/dev.ts
 
 test: ## formatting, lints, and all tests but the slow ones; CI runs this, make load and make demo
-	@$(MAKE) --no-print-directory --jobs=2 rust-linted workers-checked
+	@$(MAKE) --no-print-directory --jobs=2 programs workers-checked
 	@$(MAKE) --no-print-directory --jobs=2 rust-tests e2e-quick
 
 # Compiles and lints in one pass, because `cargo clippy` would check every crate once more. Not limited to make's two jobs,
@@ -35,7 +35,11 @@ LINTED_CARGO = env -u MAKEFLAGS -u MFLAGS CARGO_INCREMENTAL=0 RUSTC_WORKSPACE_WR
 rust-linted: formatted
 	$(LINTED_CARGO) build --workspace --all-targets --quiet
 
-rust-tests:
+# What the end-to-end tests need, which often wait while the unit tests are compiled.
+programs: formatted
+	$(LINTED_CARGO) build --workspace --bins --examples --quiet
+
+rust-tests: rust-linted
 	$(LINTED_CARGO) test --workspace --quiet
 
 e2e-quick:
