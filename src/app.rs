@@ -170,9 +170,7 @@ impl App {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();
         let asks = (self.env.clone(), who.to_owned(), settings.provider_calls);
-        Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone())
-            .until(self.until())
-            .with_clock_lead(settings.lead)
+        Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone(), settings.lead, self.until())
             .with_admission(move || Box::pin(limits::admit(asks.clone()))))
     }
 

@@ -149,12 +149,11 @@ async fn resolve(
 
     context.line.note("escrow", &dispute.escrow.to_string());
     let until = context.now.saturating_add(MAX_MS);
+    let project = settings.blockfrost_project.clone();
     let arbiter = Arbiter {
         database: &D1::new(env, "DB", context.usage.clone()),
-        chain: &Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), context.usage.clone())
-            .until(until)
-            .with_long_answer_time(READING_MS)
-            .with_clock_lead(settings.lead),
+        chain: &Blockfrost::new(&settings.blockfrost_url, project, context.usage.clone(), settings.lead, until)
+            .with_long_answer_time(READING_MS),
         sleep: &Timer::until(until),
         deployment: &settings.deployment,
         key: &settings.key,

@@ -1,7 +1,6 @@
 //! `GET /operator/status`, for the holder of `OPERATOR_TOKEN`.
 
-use api_types::{Error, ErrorCode, ProviderCalls, ServiceStatus, WalletBalance};
-use cardano::{Address, chain::Chain};
+use api_types::{Error, ErrorCode, ProviderCalls, ServiceStatus};
 use edge::{answer::ErrorAnswer, bearer::Bearer, serve::Response};
 use market::status;
 
@@ -47,12 +46,8 @@ async fn show(app: &App, Operator: Operator) -> Result<Response, ApiError> {
     let (now, chain) = (app.now_ms, app.chain()?);
     let stored = status::read(&app.database(), now).await?;
     let vitals = &stored.vitals;
-    let mut wallets = vec![];
-    for (name, address) in wallets_of(app)? {
-        // No error here: the watcher raises an alarm if the provider fails.
-        let balance_lovelace = chain.balance_of(&address.to_string()).await.ok();
-        wallets.push(WalletBalance { name: name.to_owned(), address, balance_lovelace });
-    }
+    let (keys, methods) = (app.keys()?, app.methods()?);
+    let wallets = status::balances(&chain, keys.seller()?, methods.deployment()).await;
     let status = ServiceStatus {
         version: app.version(),
         at: now,
@@ -69,18 +64,4 @@ async fn show(app: &App, Operator: Operator) -> Result<Response, ApiError> {
         wallets,
     };
     respond::private(&status)
-}
-
-/// Returns the addresses of the wallets that pay network fees: the platform's wallet, and the wallet of the escrow
-/// contract's first arbiter.
-fn wallets_of(app: &App) -> Result<Vec<(&'static str, Address)>, ApiError> {
-    let mut wallets = vec![];
-    if let Some(seller) = app.keys()?.seller()? {
-        wallets.push(("platform", seller.enterprise_address()));
-    }
-    if let Some(deployment) = app.methods()?.deployment() {
-        let arbiters = deployment.parameters.admin_vkeys.iter().take(1);
-        wallets.extend(arbiters.map(|key| ("arbiter", Address::enterprise(*key))));
-    }
-    Ok(wallets)
 }

@@ -107,13 +107,17 @@ thread_local! {
 }
 
 impl Blockfrost {
-    /// Creates a client for the provider at this base URL (including `/api/v0`).
+    /// Creates a client for the provider at this base URL (including `/api/v0`). `lead` is how far a block's time may be
+    /// ahead of the clock.
+    ///
+    /// `until_ms` is a deadline in POSIX milliseconds, so that a hung provider cannot hold a request for minutes. After
+    /// the deadline no new call is made, but the answer to a submission is still awaited. Half of the time until the
+    /// deadline may be spent on reading answers whose length the author of a transaction determines.
     #[must_use]
-    pub fn new(base: &str, project_id: Option<String>, usage: Usage) -> Self {
+    pub fn new(base: &str, project_id: Option<String>, usage: Usage, lead: ClockLead, until_ms: u64) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        let (admit, has_submitted) = (None, Cell::new(false));
-        let (newest, until_ms, lead) = (Cell::new(None), u64::MAX, ClockLead::Bounded);
-        let long_answer_ms_left = Cell::new(u64::MAX);
+        let long_answer_ms_left = Cell::new(until_ms.saturating_sub(crate::now_ms()).div_euclid(2));
+        let (newest, admit, has_submitted) = (Cell::new(None), None, Cell::new(false));
         Self { base, project_id, usage, newest, until_ms, long_answer_ms_left, lead, admit, has_submitted }
     }
 
@@ -130,12 +134,6 @@ impl Blockfrost {
             Some(admit) if !self.has_submitted.get() => admit().await,
             _ => Ok(()),
         }
-    }
-
-    /// Sets how far a block's time may be ahead of the clock. The default is two minutes.
-    #[must_use]
-    pub fn with_clock_lead(self, lead: ClockLead) -> Self {
-        Self { lead, ..self }
     }
 
     /// Returns the newest block, from an answer that is at most `age` ms old.
@@ -191,15 +189,6 @@ impl Blockfrost {
     #[must_use]
     pub fn refused(&self) -> Option<ChainError> {
         self.cached(|cache| cache.refused(crate::now_ms()))
-    }
-
-    /// Sets a deadline in POSIX milliseconds, so that a hung provider cannot hold a request for minutes. After the
-    /// deadline no new call is made, but the answer to a submission is still awaited. Half of the time until the
-    /// deadline may be spent on reading answers whose length the author of a transaction determines.
-    #[must_use]
-    pub fn until(self, until_ms: u64) -> Self {
-        let long_answer_ms_left = Cell::new(until_ms.saturating_sub(crate::now_ms()).div_euclid(2));
-        Self { until_ms, long_answer_ms_left, ..self }
     }
 
     /// Sets the maximum time in ms for reading answers whose length the author of a transaction determines.

@@ -1,7 +1,8 @@
 //! Status for the operator: the watcher's last run, the chain, open escrows, and alarms.
 
 use api_types::{Alarm, AlarmName, KnownBlock, LastTick, OpenDeadline, Restoring, WalletBalance};
-use cardano::{Lovelace, slots::Millis};
+use cardano::{Address, Lovelace, chain::Chain, keys::SigningKey, slots::Millis};
+use escrow::Deployment;
 use serde::{Deserialize, Serialize};
 use sql::{Database, DatabaseError, One, Read, Write};
 
@@ -35,6 +36,25 @@ pub struct TickRecord {
     pub notified: Notified,
     #[serde(deserialize_with = "sql::json")]
     pub wallets: Vec<WalletBalance>,
+}
+
+/// Reads the balances of the wallets that pay network fees: the platform's wallet, which is that of the seller of record,
+/// and the wallet of the escrow contract's first arbiter. A balance is absent if the provider fails, for which the watcher
+/// raises an alarm.
+pub async fn balances(
+    chain: &impl Chain,
+    seller: Option<&SigningKey>,
+    deployment: Option<&Deployment>,
+) -> Vec<WalletBalance> {
+    let seller = seller.map(|key| ("platform", key.enterprise_address()));
+    let arbiter = deployment.and_then(|deployment| deployment.parameters.admin_vkeys.first());
+    let arbiter = arbiter.map(|key| ("arbiter", Address::enterprise(*key)));
+    let mut wallets = vec![];
+    for (name, address) in seller.into_iter().chain(arbiter) {
+        let balance_lovelace = chain.balance_of(&address.to_string()).await.ok();
+        wallets.push(WalletBalance { name: name.to_owned(), address, balance_lovelace });
+    }
+    wallets
 }
 
 /// Builds the statement that records a run of the watcher: its outcome, its start `at` (POSIX ms), its number of

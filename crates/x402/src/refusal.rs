@@ -3,10 +3,12 @@
 //! If other implementations of the scheme have a code for the same error, that code is used (x402-foundation/x402,
 //! `typescript/packages/mechanisms/cardano/src/constants.ts`), so that clients need only one table.
 
-/// Declares an error enum whose variants each have a message and a stable code.
+/// Declares an error enum whose variants each have a message and a stable code, which is that of a contained error after
+/// `as`.
 macro_rules! refusals {
     ($(#[$of_enum:meta])* pub enum $name:ident {
-        $($(#[$of_variant:meta])* $variant:ident $(($($tuple:tt)*))? $({ $($fields:tt)* })? => $code:literal,)*
+        $($(#[$of_variant:meta])* $variant:ident $(($($tuple:tt)*))? $({ $($fields:tt)* })?
+            $(=> $code:literal)? $(as $inner:ident)?,)*
     }) => {
         $(#[$of_enum])*
         #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +22,8 @@ macro_rules! refusals {
             #[must_use]
             pub const fn code(&self) -> &'static str {
                 match self {
-                    $(Self::$variant { .. } => $code,)*
+                    $($(Self::$variant { .. } => $code,)?)*
+                    $($(Self::$variant($inner) => $inner.code(),)?)*
                 }
             }
         }

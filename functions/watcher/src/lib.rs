@@ -13,10 +13,7 @@ use self::number::KvNumber;
 use std::collections::BTreeMap;
 
 use api_types::{Alarm, AlarmName, Error, ErrorCode, WalletBalance};
-use cardano::{
-    Address,
-    chain::{Chain, ChainError},
-};
+use cardano::chain::{Chain, ChainError};
 use edge::{
     Usage,
     answer::{ErrorAnswer, Fault},
@@ -177,19 +174,6 @@ struct Ticked {
 /// Number of runs of the watcher after which the balances of the wallets that pay fees are read again.
 const READ_WALLETS_EVERY: u64 = 30;
 
-/// Reads the balances of the platform's wallet and of the wallet of the escrow contract's first arbiter.
-async fn balances(settings: &WatcherSettings, keys: &PlatformKeys, chain: &Blockfrost) -> Vec<WalletBalance> {
-    let seller = keys.seller().map(|seller| ("platform", seller.enterprise_address()));
-    let arbiter = settings.deployment.iter().flat_map(|deployment| deployment.parameters.admin_vkeys.first());
-    let arbiter = arbiter.map(|key| ("arbiter", Address::enterprise(*key)));
-    let mut wallets = vec![];
-    for (name, address) in seller.into_iter().chain(arbiter) {
-        let balance_lovelace = chain.balance_of(&address.to_string()).await.ok();
-        wallets.push(WalletBalance { name: name.to_owned(), address, balance_lovelace });
-    }
-    wallets
-}
-
 /// Returns the alarm for a run of the watcher that ended early.
 fn failure(fault: &Fault) -> Alarm {
     let name = match fault {
@@ -204,10 +188,9 @@ fn failure(fault: &Fault) -> Alarm {
 
 async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, now: u64) -> Result<Ticked, Fault> {
     let until = now.saturating_add(TICK_MS);
-    let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone())
-        .until(until)
-        .with_long_answer_time(READING_MS)
-        .with_clock_lead(settings.lead);
+    let project = settings.blockfrost_project.clone();
+    let chain = Blockfrost::new(&settings.blockfrost_url, project, usage.clone(), settings.lead, until)
+        .with_long_answer_time(READING_MS);
     let database = D1::new(env, "DB", usage.clone());
     let contents = ContentStore::bound(env, D1::new(env, "DB", usage.clone()), usage.clone(), UNKNOWN.to_owned());
     let keys = PlatformKeys::new(settings::keys(env)?)?;
@@ -238,7 +221,8 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
                 .extend(chain.last_read_tip().and_then(|tip| status::old_block(tip.time_ms, settings.lead, now)));
             report.notes.extend(begun.notes);
             let reads_wallets = begun.number.is_multiple_of(READ_WALLETS_EVERY);
-            let wallets = if reads_wallets { Some(balances(settings, &keys, &chain).await) } else { None };
+            let balances = status::balances(&chain, keys.seller(), settings.deployment.as_ref());
+            let wallets = if reads_wallets { Some(balances.await) } else { None };
             Ok(Ticked { report, wallets })
         }
         Err(error) => {

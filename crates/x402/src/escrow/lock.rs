@@ -55,64 +55,66 @@ pub struct VerifiedLock {
     pub collateral: Lovelace,
 }
 
-/// The rule that a lock breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LockError {
-    /// The transaction does not have exactly one output at the escrow's address. Contains the number of such outputs.
-    #[error("the transaction must have exactly one output at the escrow address, and has {0}")]
-    OutputCount(usize),
-    /// The escrow output has no inline datum.
-    #[error("the escrow output has no inline datum: it could never be spent")]
-    DatumMissing,
-    /// The escrow output carries a script.
-    #[error("the escrow output carries a reference script")]
-    ReferenceScript,
-    /// The datum is not of the contract's type.
-    #[error("the escrow datum: {0}")]
-    DatumSchema(InvalidDatum),
-    /// The escrow does not begin in the state `FundsLocked`.
-    #[error("the escrow datum is not in the state FundsLocked")]
-    State,
-    /// The datum already contains a result.
-    #[error("the escrow datum has a result already")]
-    Result,
-    /// The datum already contains a cooldown.
-    #[error("the escrow datum has a cooldown already")]
-    Cooldown,
-    /// The buyer's address or return address is a script's.
-    #[error("the escrow datum's {0} is a script: it must be an address with a payment key")]
-    ScriptParty(&'static str),
-    /// The buyer's address or return address is the escrow itself, so the buyer could never be paid.
-    #[error("the escrow datum's {0} is the escrow itself")]
-    EscrowParty(&'static str),
-    /// Buyer and seller would be paid at the same address.
-    #[error("the buyer's and the seller's payout addresses are the same")]
-    SamePayout,
-    /// The datum's buyer does not own the output that the nonce names.
-    #[error("the escrow datum's buyer does not own the output that payload.nonce names")]
-    Buyer,
-    /// The buyer did not sign the transaction.
-    #[error("the escrow datum's buyer has not signed the transaction")]
-    BuyerWitness,
-    /// A field of the datum differs from the signed terms.
-    #[error("the escrow datum's {0} is not as the seller signed it")]
-    Mismatch(Field),
-    /// The collateral is below the minimum, but not zero.
-    #[error("collateral_return_lovelace must be 0 or at least {}", collateral::MIN_COLLATERAL)]
-    Collateral,
-    /// The output does not hold exactly price plus collateral. Contains that sum.
-    #[error("the escrow output must hold exactly price and collateral, {0} lovelace")]
-    Value(Lovelace),
-    /// The escrow output holds native tokens.
-    #[error("the escrow output holds tokens, which the price does not ask for")]
-    Assets,
-    /// The escrow output holds less lovelace than the ledger will demand once the datum contains a result. Contains the
-    /// demanded amount.
-    #[error("the escrow output must hold at least {0} lovelace to carry the seller's result: add collateral")]
-    MinUtxo(Lovelace),
-    /// The transaction has no TTL, or its TTL is after `pay_by_time`.
-    #[error("the transaction needs a TTL that is not after pay_by_time")]
-    Ttl,
+refusals! {
+    /// The rule that a lock breaks.
+    #[derive(Copy)]
+    pub enum LockError {
+        /// The transaction does not have exactly one output at the escrow's address. Contains the number of such outputs.
+        #[error("the transaction must have exactly one output at the escrow address, and has {0}")]
+        OutputCount(usize) => "invalid_exact_cardano_payload_masumi_escrow_output_count",
+        /// The escrow output has no inline datum.
+        #[error("the escrow output has no inline datum: it could never be spent")]
+        DatumMissing => "invalid_exact_cardano_payload_masumi_datum_missing",
+        /// The escrow output carries a script.
+        #[error("the escrow output carries a reference script")]
+        ReferenceScript => "invalid_exact_cardano_payload_masumi_reference_script",
+        /// The datum is not of the contract's type.
+        #[error("the escrow datum: {0}")]
+        DatumSchema(InvalidDatum) => "invalid_exact_cardano_payload_masumi_datum_invalid",
+        /// The escrow does not begin in the state `FundsLocked`.
+        #[error("the escrow datum is not in the state FundsLocked")]
+        State => "invalid_exact_cardano_payload_masumi_datum_state",
+        /// The datum already contains a result.
+        #[error("the escrow datum has a result already")]
+        Result => "invalid_exact_cardano_payload_masumi_datum_result",
+        /// The datum already contains a cooldown.
+        #[error("the escrow datum has a cooldown already")]
+        Cooldown => "invalid_exact_cardano_payload_masumi_datum_cooldown",
+        /// The buyer's address or return address is a script's.
+        #[error("the escrow datum's {0} is a script: it must be an address with a payment key")]
+        ScriptParty(&'static str) => "invalid_exact_cardano_payload_masumi_datum_script_party",
+        /// The buyer's address or return address is the escrow itself, so the buyer could never be paid.
+        #[error("the escrow datum's {0} is the escrow itself")]
+        EscrowParty(&'static str) => "invalid_exact_cardano_payload_masumi_datum_escrow_party",
+        /// Buyer and seller would be paid at the same address.
+        #[error("the buyer's and the seller's payout addresses are the same")]
+        SamePayout => "invalid_exact_cardano_payload_masumi_datum_same_payout",
+        /// The datum's buyer does not own the output that the nonce names.
+        #[error("the escrow datum's buyer does not own the output that payload.nonce names")]
+        Buyer => "invalid_exact_cardano_payload_masumi_datum_buyer",
+        /// The buyer did not sign the transaction.
+        #[error("the escrow datum's buyer has not signed the transaction")]
+        BuyerWitness => "invalid_exact_cardano_payload_masumi_buyer_witness",
+        /// A field of the datum differs from the signed terms.
+        #[error("the escrow datum's {0} is not as the seller signed it")]
+        Mismatch(Field) as field,
+        /// The collateral is below the minimum, but not zero.
+        #[error("collateral_return_lovelace must be 0 or at least {}", collateral::MIN_COLLATERAL)]
+        Collateral => "invalid_exact_cardano_payload_masumi_collateral",
+        /// The output does not hold exactly price plus collateral. Contains that sum.
+        #[error("the escrow output must hold exactly price and collateral, {0} lovelace")]
+        Value(Lovelace) => "invalid_exact_cardano_payload_masumi_value",
+        /// The escrow output holds native tokens.
+        #[error("the escrow output holds tokens, which the price does not ask for")]
+        Assets => "invalid_exact_cardano_payload_masumi_asset",
+        /// The escrow output holds less lovelace than the ledger will demand once the datum contains a result. Contains the
+        /// demanded amount.
+        #[error("the escrow output must hold at least {0} lovelace to carry the seller's result: add collateral")]
+        MinUtxo(Lovelace) => "invalid_exact_cardano_payload_masumi_min_utxo",
+        /// The transaction has no TTL, or its TTL is after `pay_by_time`.
+        #[error("the transaction needs a TTL that is not after pay_by_time")]
+        Ttl => "invalid_exact_cardano_payload_masumi_deadline",
+    }
 }
 
 refusals! {
@@ -144,34 +146,6 @@ refusals! {
         UnlockTime => "invalid_exact_cardano_payload_masumi_datum_unlock_time",
         #[error("external_dispute_unlock_time")]
         ExternalDisputeUnlockTime => "invalid_exact_cardano_payload_masumi_datum_external_dispute_unlock_time",
-    }
-}
-
-impl LockError {
-    /// Returns the stable code of the rule. If the reference implementation has a code for exactly this rule, that code
-    /// is used.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::OutputCount(_) => "invalid_exact_cardano_payload_masumi_escrow_output_count",
-            Self::DatumMissing => "invalid_exact_cardano_payload_masumi_datum_missing",
-            Self::ReferenceScript => "invalid_exact_cardano_payload_masumi_reference_script",
-            Self::DatumSchema(_) => "invalid_exact_cardano_payload_masumi_datum_invalid",
-            Self::State => "invalid_exact_cardano_payload_masumi_datum_state",
-            Self::Result => "invalid_exact_cardano_payload_masumi_datum_result",
-            Self::Cooldown => "invalid_exact_cardano_payload_masumi_datum_cooldown",
-            Self::ScriptParty(_) => "invalid_exact_cardano_payload_masumi_datum_script_party",
-            Self::EscrowParty(_) => "invalid_exact_cardano_payload_masumi_datum_escrow_party",
-            Self::SamePayout => "invalid_exact_cardano_payload_masumi_datum_same_payout",
-            Self::Buyer => "invalid_exact_cardano_payload_masumi_datum_buyer",
-            Self::BuyerWitness => "invalid_exact_cardano_payload_masumi_buyer_witness",
-            Self::Mismatch(field) => field.code(),
-            Self::Collateral => "invalid_exact_cardano_payload_masumi_collateral",
-            Self::Value(_) => "invalid_exact_cardano_payload_masumi_value",
-            Self::Assets => "invalid_exact_cardano_payload_masumi_asset",
-            Self::MinUtxo(_) => "invalid_exact_cardano_payload_masumi_min_utxo",
-            Self::Ttl => "invalid_exact_cardano_payload_masumi_deadline",
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The rules for a lock, one function each.
+//! The rules for a lock, in one function each, but for those of the fields that the seller signed.
 
 use super::{
     Datum, Field, KeyHash, Lock, LockError, MIN_REFERENCE_SIGNATURE_BYTES, PlutusAddress, State,
@@ -25,18 +25,7 @@ pub const RULES: &[LockRule] = &[
     same_payout,
     buyer,
     buyer_witness,
-    seller,
-    seller_return_address,
-    reference_key,
-    reference_signature,
-    seller_nonce,
-    buyer_nonce,
-    agent_identifier,
-    input_hash,
-    pay_by_time,
-    submit_result_time,
-    unlock_time,
-    external_dispute_unlock_time,
+    signed_terms,
     collateral,
     value,
     assets,
@@ -51,12 +40,6 @@ fn holds(condition: bool, error: LockError) -> LockResult {
 /// Applies a rule to the escrow's datum. A datum that cannot be decoded passes, because another rule rejects it.
 fn of_datum(lock: &Lock<'_>, rule: impl FnOnce(&Datum) -> LockResult) -> LockResult {
     lock.datum().map_or(Ok(()), rule)
-}
-
-/// Checks that a field of the datum equals the corresponding field of the signed terms. The closure `same` compares the
-/// two.
-fn signed(lock: &Lock<'_>, field: Field, same: impl FnOnce(&Datum) -> bool) -> LockResult {
-    of_datum(lock, |datum| holds(same(datum), LockError::Mismatch(field)))
 }
 
 fn output_count(lock: &Lock<'_>) -> LockResult {
@@ -139,64 +122,30 @@ fn buyer_witness(lock: &Lock<'_>) -> LockResult {
     of_datum(lock, |datum| holds(buyer_key(datum).is_none_or(signed), LockError::BuyerWitness))
 }
 
-fn seller(lock: &Lock<'_>) -> LockResult {
-    let seller = PlutusAddress::from(lock.facts.terms.terms.seller);
-    signed(lock, Field::Seller, |datum| datum.seller == seller)
-}
-
-fn seller_return_address(lock: &Lock<'_>) -> LockResult {
-    let declared = lock.facts.terms.terms.seller_return.map(PlutusAddress::from);
-    signed(lock, Field::SellerReturnAddress, |datum| datum.seller_return_address == declared)
-}
-
-fn reference_key(lock: &Lock<'_>) -> LockResult {
-    signed(lock, Field::ReferenceKey, |datum| datum.reference_key == lock.facts.terms.reference_key)
-}
-
-/// Checks that the datum contains the seller's signature of the terms. Also checks the contract's minimum length of 16
-/// bytes, which every valid signature exceeds.
-fn reference_signature(lock: &Lock<'_>) -> LockResult {
-    signed(lock, Field::ReferenceSignature, |datum| {
-        datum.reference_signature == lock.facts.terms.reference_signature
-            && datum.reference_signature.len() >= MIN_REFERENCE_SIGNATURE_BYTES
+/// Checks each field that the signed terms determine against an honest buyer's datum. Also checks the contract's minimum
+/// length of a reference signature, 16 bytes, which every valid signature exceeds.
+fn signed_terms(lock: &Lock<'_>) -> LockResult {
+    of_datum(lock, |datum| {
+        let honest = lock.facts.terms.datum_for(datum.buyer, datum.buyer_return_address, datum.collateral_return);
+        let is_signed = datum.reference_signature == honest.reference_signature
+            && datum.reference_signature.len() >= MIN_REFERENCE_SIGNATURE_BYTES;
+        let (deadlines, signed) = (datum.deadlines, honest.deadlines);
+        let fields = [
+            (Field::Seller, datum.seller == honest.seller),
+            (Field::SellerReturnAddress, datum.seller_return_address == honest.seller_return_address),
+            (Field::ReferenceKey, datum.reference_key == honest.reference_key),
+            (Field::ReferenceSignature, is_signed),
+            (Field::SellerNonce, datum.seller_nonce == honest.seller_nonce),
+            (Field::BuyerNonce, datum.buyer_nonce == honest.buyer_nonce),
+            (Field::AgentIdentifier, datum.agent_identifier == honest.agent_identifier),
+            (Field::InputHash, datum.input_hash == honest.input_hash),
+            (Field::PayByTime, deadlines.pay_by == signed.pay_by),
+            (Field::SubmitResultTime, deadlines.submit_result == signed.submit_result),
+            (Field::UnlockTime, deadlines.unlock == signed.unlock),
+            (Field::ExternalDisputeUnlockTime, deadlines.external_dispute_unlock == signed.external_dispute_unlock),
+        ];
+        fields.into_iter().try_for_each(|(field, is_equal)| holds(is_equal, LockError::Mismatch(field)))
     })
-}
-
-fn seller_nonce(lock: &Lock<'_>) -> LockResult {
-    signed(lock, Field::SellerNonce, |datum| datum.seller_nonce == lock.facts.terms.terms.seller_nonce)
-}
-
-fn buyer_nonce(lock: &Lock<'_>) -> LockResult {
-    signed(lock, Field::BuyerNonce, |datum| datum.buyer_nonce == lock.facts.terms.terms.buyer_nonce)
-}
-
-fn agent_identifier(lock: &Lock<'_>) -> LockResult {
-    let agent = lock.facts.terms.terms.agent_identifier.bytes();
-    signed(lock, Field::AgentIdentifier, |datum| datum.agent_identifier == agent)
-}
-
-fn input_hash(lock: &Lock<'_>) -> LockResult {
-    signed(lock, Field::InputHash, |datum| datum.input_hash == lock.facts.terms.terms.input_hash.as_bytes())
-}
-
-fn pay_by_time(lock: &Lock<'_>) -> LockResult {
-    let deadlines = lock.facts.terms.terms.deadlines;
-    signed(lock, Field::PayByTime, |datum| datum.deadlines.pay_by == deadlines.pay_by)
-}
-
-fn submit_result_time(lock: &Lock<'_>) -> LockResult {
-    let deadlines = lock.facts.terms.terms.deadlines;
-    signed(lock, Field::SubmitResultTime, |datum| datum.deadlines.submit_result == deadlines.submit_result)
-}
-
-fn unlock_time(lock: &Lock<'_>) -> LockResult {
-    let deadlines = lock.facts.terms.terms.deadlines;
-    signed(lock, Field::UnlockTime, |datum| datum.deadlines.unlock == deadlines.unlock)
-}
-
-fn external_dispute_unlock_time(lock: &Lock<'_>) -> LockResult {
-    let dispute = lock.facts.terms.terms.deadlines.external_dispute_unlock;
-    signed(lock, Field::ExternalDisputeUnlockTime, |datum| datum.deadlines.external_dispute_unlock == dispute)
 }
 
 fn collateral(lock: &Lock<'_>) -> LockResult {

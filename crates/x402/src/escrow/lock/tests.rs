@@ -24,7 +24,7 @@ impl LockCase {
 
     /// Returns the codes of every rule that this lock breaks.
     fn broken(&self, lock: &TestLock) -> Vec<&'static str> {
-        self.judge(lock, |lock| RULES.iter().filter_map(|rule| rule(lock).err()).map(LockError::code).collect())
+        self.judge(lock, |lock| RULES.iter().filter_map(|rule| rule(lock).err()).map(|error| error.code()).collect())
     }
 
     fn judge<T>(&self, lock: &TestLock, judge: impl FnOnce(&Lock<'_>) -> T) -> T {
