@@ -7,7 +7,7 @@ use std::{cell::RefCell, rc::Rc};
 use api_types::PurchaseStatement;
 use cardano::keys::SigningKey;
 use edge::{answer::Fault, keys::KeyStore, serve::Response};
-use market::{catalogue::ListingTerms, purchase};
+use market::{catalogue::ListingTerms, purchase::PurchaseRow};
 use x402_cardano::wire::{
     SettlementResponse,
     offer_receipt::{DidWeb, Receipt, jws},
@@ -80,9 +80,9 @@ pub fn attach(app: &App, terms: &ListingTerms, settlement: &mut SettlementRespon
 ///
 /// # Errors
 /// Returns an error if the service's address or key is not configured.
-pub fn statement(app: &App, facts: purchase::Facts) -> Result<String, ApiError> {
+pub fn statement(app: &App, row: PurchaseRow) -> Result<String, ApiError> {
     let issuer = Issuer::of(app)?;
-    let purchase::Facts { listing, purchase } = facts;
+    let (listing, purchase) = (row.listing(), row.into());
     let service = issuer.origin.clone();
     let statement = PurchaseStatement { version: 1, service, issued_at: app.now_ms, listing, purchase };
     let unsigned = || Fault::Inconsistent("a statement has no canonical JSON".into());

@@ -147,7 +147,7 @@ async fn show(app: &App, id: TxHash) -> Result<Response, ApiError> {
 /// service's receipts.
 async fn statement(app: &App, id: TxHash) -> Result<Response, ApiError> {
     let row = app.database().fetch(purchase::read(&id)).await?.ok_or_else(unknown)?;
-    let jws = receipts::statement(app, row.into())?;
+    let jws = receipts::statement(app, row)?;
     Ok(Response::bytes("application/jose", jws.as_bytes()).with_header("cache-control", "no-store"))
 }
 

@@ -314,37 +314,11 @@ fn out_of_range(field: &str, range: fmt::Arguments<'_>) -> Error {
     Error::of_field(ErrorCode::InvalidValue, field, format_args!("must be a whole number {range}"))
 }
 
-/// Price above which an agent's purchase needs its owner's approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AskAbove(Option<Lovelace>);
-
-impl AskAbove {
-    /// Creates the setting from a price in whole ADA. [`MAX_PER_PAYMENT_ADA`] means that no approval is ever needed.
-    ///
-    /// # Errors
-    /// Returns an error if the price is out of range.
-    pub fn from_ada(ada: u32) -> Result<Self, Error> {
-        match ada {
-            0..MAX_PER_PAYMENT_ADA => Ok(Self(Some(Lovelace::from_ada(ada)))),
-            MAX_PER_PAYMENT_ADA => Ok(Self(None)),
-            _ => {
-                let range = format_args!("from 0 to {MAX_PER_PAYMENT_ADA}, which asks for none");
-                Err(out_of_range("askAboveAda", range))
-            }
-        }
-    }
-
-    /// Returns the price, `None` if no approval is needed.
-    #[must_use]
-    pub const fn price(self) -> Option<Lovelace> {
-        self.0
-    }
-}
-
 /// Changes to an owner's rules for agents. `None` leaves a rule unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleChanges {
-    pub ask_above: Option<AskAbove>,
+    /// Price above which an agent's purchase needs its owner's approval; `Some(None)` if none needs it.
+    pub ask_above: Option<Option<Lovelace>>,
     /// Whether agents may make protected purchases only.
     pub protected_only: Option<bool>,
     /// Minimum reputation of sellers from whom agents may buy; 0 allows every seller.
@@ -352,7 +326,8 @@ pub struct RuleChanges {
 }
 
 impl RuleChanges {
-    /// Parses the changes that an owner sent.
+    /// Parses the changes that an owner sent. [`MAX_PER_PAYMENT_ADA`] as `ask_above_ada` means that no purchase needs
+    /// approval.
     ///
     /// # Errors
     /// Returns an error that names the field that is out of range.
@@ -361,6 +336,14 @@ impl RuleChanges {
         protected_only: Option<bool>,
         min_reputation: Option<u32>,
     ) -> Result<Self, Error> {
+        let ask_above = |ada: u32| match ada {
+            0..MAX_PER_PAYMENT_ADA => Ok(Some(Lovelace::from_ada(ada))),
+            MAX_PER_PAYMENT_ADA => Ok(None),
+            _ => {
+                let range = format_args!("from 0 to {MAX_PER_PAYMENT_ADA}, which asks for none");
+                Err(out_of_range("askAboveAda", range))
+            }
+        };
         let reputation = |score: u32| {
             let score = u8::try_from(score).ok().filter(|score| u32::from(*score) <= MAX_REPUTATION);
             score.ok_or_else(|| {
@@ -368,7 +351,7 @@ impl RuleChanges {
             })
         };
         Ok(Self {
-            ask_above: ask_above_ada.map(AskAbove::from_ada).transpose()?,
+            ask_above: ask_above_ada.map(ask_above).transpose()?,
             protected_only,
             min_reputation: min_reputation.map(reputation).transpose()?,
         })
@@ -412,7 +395,7 @@ pub async fn set_limits(
         max_per_payment,
         daily_budget,
         rules.ask_above.is_some(),
-        rules.ask_above.and_then(AskAbove::price),
+        rules.ask_above.flatten(),
         rules.protected_only,
         rules.min_reputation.map(u32::from),
     );

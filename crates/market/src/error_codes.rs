@@ -13,15 +13,16 @@ use crate::{
     withdraw::WithdrawError,
 };
 
-/// Implements the conversion to [`Error`] for error types in which each variant has a code.
+/// Implements the conversion to [`Error`] for errors whose code depends on the variant. A field of the request may follow
+/// the code.
 macro_rules! coded {
-    ($($error:ty { $($case:pat => $code:ident,)+ })+) => {$(
+    ($($error:ty { $($case:pat $(if $guard:expr)? => $code:expr $(, in $field:literal)?;)+ })+) => {$(
         impl From<$error> for Error {
             fn from(error: $error) -> Self {
-                let code = match &error {
-                    $($case => ErrorCode::$code,)+
+                let (code, field): (ErrorCode, Option<&str>) = match &error {
+                    $($case $(if $guard)? => ($code, None $(.or(Some($field)))?),)+
                 };
-                Self::new(code, error)
+                Self { field: field.map(str::to_owned), ..Self::new(code, error) }
             }
         }
     )+};
@@ -29,139 +30,104 @@ macro_rules! coded {
 
 coded! {
     ProofError {
-        ProofError::TooOld | ProofError::Used | ProofError::SignIn(SignInError::Expired) => ProofExpired,
-        ProofError::Malformed | ProofError::Signature(_) | ProofError::SignIn(_) => InvalidProof,
-        ProofError::Ahead => ProofFromFuture,
-        ProofError::OtherAddress(_) => WrongSigner,
+        ProofError::TooOld | ProofError::Used | ProofError::SignIn(SignInError::Expired) => ErrorCode::ProofExpired;
+        ProofError::Malformed | ProofError::Signature(_) | ProofError::SignIn(_) => ErrorCode::InvalidProof;
+        ProofError::Ahead => ErrorCode::ProofFromFuture;
+        ProofError::OtherAddress(_) => ErrorCode::WrongSigner;
     }
     QuotaExceeded {
-        QuotaExceeded::Listings(_) | QuotaExceeded::Bytes(_) => QuotaExceeded,
-        QuotaExceeded::Today { .. } => DailyQuotaExceeded,
+        QuotaExceeded::Listings(_) | QuotaExceeded::Bytes(_) => ErrorCode::QuotaExceeded;
+        QuotaExceeded::Today { .. } => ErrorCode::DailyQuotaExceeded;
     }
     Unavailable {
-        Unavailable::Port(_) | Unavailable::Restoring => Unavailable,
-        Unavailable::NotIncluded(_) | Unavailable::Unconfirmed(_) | Unavailable::NoResult(_) => PaymentPending,
-        Unavailable::ChainBehind => ProtectedPaused,
-        Unavailable::Refundable(_) => Refundable,
-        Unavailable::Refunded(_) => Refunded,
+        Unavailable::Port(_) | Unavailable::Restoring => ErrorCode::Unavailable;
+        Unavailable::NotIncluded(_) | Unavailable::Unconfirmed(_) | Unavailable::NoResult(_) => ErrorCode::PaymentPending;
+        Unavailable::ChainBehind => ErrorCode::ProtectedPaused;
+        Unavailable::Refundable(_) => ErrorCode::Refundable;
+        Unavailable::Refunded(_) => ErrorCode::Refunded;
     }
     SpendRefused {
-        SpendRefused::SignedOut => NotSignedIn,
-        SpendRefused::PerPayment { .. } => OverPurchaseLimit,
-        SpendRefused::Daily { .. } => OverDailyLimit,
-        SpendRefused::Unapproved => ApprovalNeeded,
-        SpendRefused::Paused => AgentsPaused,
-        SpendRefused::ProtectedOnly => ProtectedOnly,
-        SpendRefused::Reputation { .. } => ReputationTooLow,
+        SpendRefused::SignedOut => ErrorCode::NotSignedIn;
+        SpendRefused::PerPayment { .. } => ErrorCode::OverPurchaseLimit;
+        SpendRefused::Daily { .. } => ErrorCode::OverDailyLimit;
+        SpendRefused::Unapproved => ErrorCode::ApprovalNeeded;
+        SpendRefused::Paused => ErrorCode::AgentsPaused;
+        SpendRefused::ProtectedOnly => ErrorCode::ProtectedOnly;
+        SpendRefused::Reputation { .. } => ErrorCode::ReputationTooLow;
     }
     WithdrawError {
-        WithdrawError::NoOwner => NoOwner,
-        WithdrawError::Nothing { .. } => NothingToWithdraw,
-        WithdrawError::Busy => WalletBusy,
-        WithdrawError::Build(_) => CannotBuild,
-        WithdrawError::Ledger(_) => PaymentFailed,
-        WithdrawError::Port(_) => Unavailable,
+        WithdrawError::NoOwner => ErrorCode::NoOwner;
+        WithdrawError::Nothing { .. } => ErrorCode::NothingToWithdraw;
+        WithdrawError::Busy => ErrorCode::WalletBusy;
+        WithdrawError::Build(_) => ErrorCode::CannotBuild;
+        WithdrawError::Ledger(_) => ErrorCode::PaymentFailed;
+        WithdrawError::Port(_) => ErrorCode::Unavailable;
     }
     NoEscrow {
-        NoEscrow::Unknown => UnknownPurchase,
-        NoEscrow::Instant => NotProtected,
-        NoEscrow::OtherContract => EscrowUnavailable,
-        NoEscrow::Busy | NoEscrow::Port(_) => Unavailable,
+        NoEscrow::Unknown => ErrorCode::UnknownPurchase;
+        NoEscrow::Instant => ErrorCode::NotProtected;
+        NoEscrow::OtherContract => ErrorCode::EscrowUnavailable;
+        NoEscrow::Busy | NoEscrow::Port(_) => ErrorCode::Unavailable;
     }
-}
-
-impl From<PayError> for Error {
-    fn from(error: PayError) -> Self {
-        let code = match &error {
-            PayError::Unpaid => ErrorCode::PaymentRequired,
-            PayError::Proof(proof) => Self::from(proof.clone()).code,
-            PayError::NotOwned => ErrorCode::NotOwned,
-            PayError::Refused(Refusal::Settlement(NotSettled::Pending))
-            | PayError::NotSettled(Refusal::Settlement(NotSettled::Pending), _) => ErrorCode::PaymentPending,
-            PayError::Refused(refusal) if refusal.is_malformed() => ErrorCode::MalformedPayment,
-            PayError::Refused(_) | PayError::NotSettled(..) | PayError::ExpiresTooSoon | PayError::InputsTaken => {
-                ErrorCode::PaymentRefused
-            }
-            PayError::Refunded => ErrorCode::Refunded,
-            PayError::Public => ErrorCode::PaymentPublic,
-            PayError::TooManyUnresolved => ErrorCode::PayerUnresolved,
-            PayError::IdentifierTaken => ErrorCode::PaymentIdentifierTaken,
-            PayError::OffSale => ErrorCode::UnknownListing,
-            PayError::Unavailable(unavailable) => Self::from(unavailable.clone()).code,
-        };
-        Self::new(code, error)
+    PayError {
+        PayError::Unpaid => ErrorCode::PaymentRequired;
+        PayError::Proof(proof) => Error::from(proof.clone()).code;
+        PayError::NotOwned => ErrorCode::NotOwned;
+        PayError::Refused(Refusal::Settlement(NotSettled::Pending))
+        | PayError::NotSettled(Refusal::Settlement(NotSettled::Pending), _) => ErrorCode::PaymentPending;
+        PayError::Refused(refusal) if refusal.is_malformed() => ErrorCode::MalformedPayment;
+        PayError::Refused(_) | PayError::NotSettled(..) | PayError::ExpiresTooSoon | PayError::InputsTaken
+            => ErrorCode::PaymentRefused;
+        PayError::Refunded => ErrorCode::Refunded;
+        PayError::Public => ErrorCode::PaymentPublic;
+        PayError::TooManyUnresolved => ErrorCode::PayerUnresolved;
+        PayError::IdentifierTaken => ErrorCode::PaymentIdentifierTaken;
+        PayError::OffSale => ErrorCode::UnknownListing;
+        PayError::Unavailable(unavailable) => Error::from(unavailable.clone()).code;
     }
-}
-
-impl From<BuyError> for Error {
-    fn from(error: BuyError) -> Self {
-        let (code, field) = match &error {
-            BuyError::UnknownListing => (ErrorCode::UnknownListing, Some("listingId")),
-            BuyError::NotOffered(_) => (ErrorCode::NotOffered, Some("mode")),
-            BuyError::SpendRefused(refused) => (Self::from(*refused).code, None),
-            BuyError::SamePurchase => (ErrorCode::PurchaseInProgress, None),
-            BuyError::Busy => (ErrorCode::WalletBusy, None),
-            BuyError::Insufficient { .. } => (ErrorCode::InsufficientFunds, None),
-            BuyError::OwnListing => (ErrorCode::OwnListing, None),
-            BuyError::PriceChanged => (ErrorCode::PriceChanged, None),
-            BuyError::Build(_) | BuyError::Terms(_) | BuyError::Ledger(_) | BuyError::Expired => {
-                (ErrorCode::PaymentFailed, None)
-            }
-            BuyError::Pending(_) | BuyError::NoResult(_) | BuyError::Unconfirmed(_) => {
-                (ErrorCode::PaymentPending, None)
-            }
-            BuyError::Unresolved(_) => (ErrorCode::EarlierPaymentUnresolved, None),
-            BuyError::Unavailable(unavailable) => (Self::from(unavailable.clone()).code, None),
-        };
-        Self { field: field.map(str::to_owned), ..Self::new(code, error) }
+    BuyError {
+        BuyError::UnknownListing => ErrorCode::UnknownListing, in "listingId";
+        BuyError::NotOffered(_) => ErrorCode::NotOffered, in "mode";
+        BuyError::SpendRefused(refused) => Error::from(*refused).code;
+        BuyError::SamePurchase => ErrorCode::PurchaseInProgress;
+        BuyError::Busy => ErrorCode::WalletBusy;
+        BuyError::Insufficient { .. } => ErrorCode::InsufficientFunds;
+        BuyError::OwnListing => ErrorCode::OwnListing;
+        BuyError::PriceChanged => ErrorCode::PriceChanged;
+        BuyError::Build(_) | BuyError::Terms(_) | BuyError::Ledger(_) | BuyError::Expired => ErrorCode::PaymentFailed;
+        BuyError::Pending(_) | BuyError::NoResult(_) | BuyError::Unconfirmed(_) => ErrorCode::PaymentPending;
+        BuyError::Unresolved(_) => ErrorCode::EarlierPaymentUnresolved;
+        BuyError::Unavailable(unavailable) => Error::from(unavailable.clone()).code;
     }
-}
-
-impl From<NotRead> for Error {
-    fn from(error: NotRead) -> Self {
-        let code = match &error {
-            NotRead::Unknown => ErrorCode::UnknownPurchase,
-            NotRead::Failed => ErrorCode::PaymentFailed,
-            NotRead::Refunded => ErrorCode::Refunded,
-            NotRead::Unavailable(unavailable) => Self::from(unavailable.clone()).code,
-        };
-        Self::new(code, error)
+    NotRead {
+        NotRead::Unknown => ErrorCode::UnknownPurchase;
+        NotRead::Failed => ErrorCode::PaymentFailed;
+        NotRead::Refunded => ErrorCode::Refunded;
+        NotRead::Unavailable(unavailable) => Error::from(unavailable.clone()).code;
     }
-}
-
-impl From<PaymentDraftError> for Error {
-    fn from(error: PaymentDraftError) -> Self {
-        let (code, field) = match &error {
-            PaymentDraftError::NotOffered(_) => (ErrorCode::NotOffered, Some("mode")),
-            PaymentDraftError::OwnListing => (ErrorCode::OwnListing, None),
-            PaymentDraftError::Insufficient { .. } => (ErrorCode::InsufficientFunds, None),
-            PaymentDraftError::Scattered { .. } => (ErrorCode::WalletScattered, None),
-            PaymentDraftError::Build(_) => (ErrorCode::CannotBuild, Some("utxos")),
-            PaymentDraftError::Offer(_) | PaymentDraftError::CannotPay(_) => (ErrorCode::Internal, None),
-        };
-        Self { field: field.map(str::to_owned), ..Self::new(code, error) }
+    PaymentDraftError {
+        PaymentDraftError::NotOffered(_) => ErrorCode::NotOffered, in "mode";
+        PaymentDraftError::OwnListing => ErrorCode::OwnListing;
+        PaymentDraftError::Insufficient { .. } => ErrorCode::InsufficientFunds;
+        PaymentDraftError::Scattered { .. } => ErrorCode::WalletScattered;
+        PaymentDraftError::Build(_) => ErrorCode::CannotBuild, in "utxos";
+        PaymentDraftError::Offer(_) | PaymentDraftError::CannotPay(_) => ErrorCode::Internal;
     }
-}
-
-impl From<ActionError> for Error {
-    fn from(error: ActionError) -> Self {
-        let (code, field) = match &error {
-            ActionError::NoEscrow(why) => (Self::from(why.clone()).code, None),
-            ActionError::Ended(_) => (ErrorCode::EscrowEnded, None),
-            ActionError::State { .. }
-            | ActionError::Plan(_)
-            | ActionError::NotNow { .. }
-            | ActionError::OnItsWay(_) => (ErrorCode::ActionNotPossible, None),
-            ActionError::Later(_) => (ErrorCode::Unavailable, None),
-            ActionError::TooEarly { .. } => (ErrorCode::TooEarly, None),
-            ActionError::TooLate { .. } => (ErrorCode::TooLate, None),
-            ActionError::NotYours { .. } | ActionError::OwnWallet(_) => (ErrorCode::NotYours, None),
-            ActionError::Insufficient { .. } => (ErrorCode::InsufficientFunds, None),
-            ActionError::Collateral { .. } => (ErrorCode::NoCollateral, None),
-            ActionError::Build(_) => (ErrorCode::CannotBuild, Some("utxos")),
-            ActionError::Refused(_) => (ErrorCode::OutputNotFound, None),
-        };
-        Self { field: field.map(str::to_owned), ..Self::new(code, error) }
+    ActionError {
+        ActionError::NoEscrow(why) => Error::from(why.clone()).code;
+        ActionError::Ended(_) => ErrorCode::EscrowEnded;
+        ActionError::State { .. }
+        | ActionError::Plan(_)
+        | ActionError::NotNow { .. }
+        | ActionError::OnItsWay(_) => ErrorCode::ActionNotPossible;
+        ActionError::Later(_) => ErrorCode::Unavailable;
+        ActionError::TooEarly { .. } => ErrorCode::TooEarly;
+        ActionError::TooLate { .. } => ErrorCode::TooLate;
+        ActionError::NotYours { .. } | ActionError::OwnWallet(_) => ErrorCode::NotYours;
+        ActionError::Insufficient { .. } => ErrorCode::InsufficientFunds;
+        ActionError::Collateral { .. } => ErrorCode::NoCollateral;
+        ActionError::Build(_) => ErrorCode::CannotBuild, in "utxos";
+        ActionError::Refused(_) => ErrorCode::OutputNotFound;
     }
 }
 

@@ -101,31 +101,21 @@ pub fn by_tx(tx: &TxHash) -> Read<Option<PaymentRecord>> {
     sql::read!(records("p.tx_id = ?1"), tx)
 }
 
-/// The stored payment that a presented payment resumes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(from = "Both<PaymentRecord, PayloadRow>")]
-pub struct ResumedPayment {
-    /// The stored payment to which the presented payment identifier is bound, or else the payment of the presented
-    /// transaction.
-    pub record: PaymentRecord,
-    /// Digest of the payload with which the payment identifier was first used; `None` if the identifier is new or the
-    /// client sent none.
+/// The first use of a payment identifier.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct IdentifierUse {
+    /// Digest of the payload with which the identifier was first used; `None` if the identifier is new or the client
+    /// sent none.
     pub payload: Option<ContentHash>,
 }
 
-#[derive(Deserialize)]
-struct PayloadRow {
-    payload: Option<ContentHash>,
-}
-
-impl From<Both<PaymentRecord, PayloadRow>> for ResumedPayment {
-    fn from(Both(record, PayloadRow { payload }): Both<PaymentRecord, PayloadRow>) -> Self {
-        Self { record, payload }
-    }
-}
-
-/// Builds the query that reads the stored payment that a presented payment resumes.
-pub fn resumed_by(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Read<Option<ResumedPayment>> {
+/// Builds the query that reads the stored payment that a presented payment resumes: the payment to which its identifier
+/// is bound, or else the payment of its transaction.
+pub fn resumed_by(
+    tx: &TxHash,
+    listing: &ListingId,
+    identifier: Option<&str>,
+) -> Read<Option<Both<PaymentRecord, IdentifierUse>>> {
     let identified =
         |column| format!("(SELECT {column} FROM payment_identifiers WHERE listing_id = ?2 AND identifier = ?3)");
     let payload = format!(", {} AS payload", identified("payload_digest"));

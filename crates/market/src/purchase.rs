@@ -51,7 +51,7 @@ pub(crate) fn newest(columns: &str, purchase: &str) -> String {
     format!("(SELECT {columns} FROM escrow_steps WHERE purchase_id = {purchase} ORDER BY position DESC LIMIT 1)")
 }
 
-/// A stored purchase, from which [`Purchase`] and [`Facts`] are made.
+/// A stored purchase, from which a [`Purchase`] is made.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PurchaseRow {
     id: TxHash,
@@ -115,22 +115,16 @@ impl From<PurchaseRow> for Purchase {
     }
 }
 
-/// Facts of a purchase, for a statement that the service signs.
-#[derive(Clone, Debug)]
-pub struct Facts {
-    pub listing: ListingFacts,
-    pub purchase: Purchase,
-}
-
-impl From<PurchaseRow> for Facts {
-    fn from(row: PurchaseRow) -> Self {
-        let listing = ListingFacts {
-            id: row.listing_id.clone(),
-            content_hash: row.content_hash,
-            price_lovelace: row.price,
-            seller_address: row.seller_address,
-        };
-        Self { listing, purchase: row.into() }
+impl PurchaseRow {
+    /// Returns the facts of the listing, for a statement that the service signs.
+    #[must_use]
+    pub fn listing(&self) -> ListingFacts {
+        ListingFacts {
+            id: self.listing_id.clone(),
+            content_hash: self.content_hash,
+            price_lovelace: self.price,
+            seller_address: self.seller_address,
+        }
     }
 }
 

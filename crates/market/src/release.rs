@@ -23,9 +23,8 @@ use serde::Deserialize;
 
 use crate::listing::DeliveryMode;
 
-/// Stored facts about a payment that decide whether its content may be released.
+/// Stored facts about a payment that decide whether its content may be released, read by `payment_records.sql`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(from = "ReleaseRow")]
 pub struct ReleaseFacts {
     pub mode: DeliveryMode,
     /// The purchase's status; `None` until the inclusion of the payment is recorded.
@@ -34,7 +33,9 @@ pub struct ReleaseFacts {
     pub payment_depth: Option<u64>,
     /// The transaction that posted the first result of a protected purchase, or the transaction that paid the escrow
     /// out without a result. `None` while no block includes such a transaction.
-    pub result: Option<IncludedResult>,
+    pub result_tx: Option<TxHash>,
+    /// Number of known blocks on top of the block that includes that transaction; 0 while no block includes it.
+    pub result_depth: u64,
     /// First slot in which the pending transaction that posts a result is no longer valid; `None` if there is no such
     /// transaction.
     pub posted_until: Option<u64>,
@@ -42,46 +43,18 @@ pub struct ReleaseFacts {
     pub submit_result: Option<Millis>,
 }
 
-/// A result that a block includes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IncludedResult {
-    pub tx: TxHash,
-    /// Number of known blocks on top of the block that includes the result.
-    pub depth: u64,
-}
-
-/// [`ReleaseFacts`] as `payment_records.sql` returns them.
-#[derive(Deserialize)]
-struct ReleaseRow {
-    mode: DeliveryMode,
-    status: Option<Status>,
-    payment_depth: Option<u64>,
-    result_tx: Option<TxHash>,
-    result_depth: u64,
-    posted_until: Option<u64>,
-    submit_result: Option<Millis>,
-}
-
-impl From<ReleaseRow> for ReleaseFacts {
-    fn from(row: ReleaseRow) -> Self {
-        let ReleaseRow { mode, status, payment_depth, result_tx, result_depth, posted_until, submit_result } = row;
-        let result = result_tx.map(|tx| IncludedResult { tx, depth: result_depth });
-        Self { mode, status, payment_depth, result, posted_until, submit_result }
-    }
-}
-
 impl ReleaseFacts {
     /// Returns the latest transaction that the release depends on: the result, or `payment` if there is no result.
     #[must_use]
     pub fn latest_tx(&self, payment: &TxHash) -> TxHash {
-        self.result.map_or(*payment, |result| result.tx)
+        self.result_tx.unwrap_or(*payment)
     }
 
     /// Records that the provider still shows the block of [`Self::latest_tx`], with this number of newer blocks.
     pub fn observe(&mut self, newer: u64) {
         // A result spends what the payment made, so the payment's block is the same one, or older.
         self.payment_depth = self.payment_depth.map(|depth| depth.max(newer));
-        self.result = self.result.map(|result| IncludedResult { depth: result.depth.max(newer), ..result });
+        self.result_depth = self.result_depth.max(newer);
     }
 
     /// Returns the smallest number of newer blocks among the blocks that the release depends on; `None` while one of
@@ -91,7 +64,7 @@ impl ReleaseFacts {
         let payment = self.payment_depth.filter(|_| self.status.is_some())?;
         match self.mode {
             DeliveryMode::Instant => Some(payment),
-            DeliveryMode::Protected => self.result.map(|result| result.depth.min(payment)),
+            DeliveryMode::Protected => self.result_tx.map(|_| self.result_depth.min(payment)),
         }
     }
 }
@@ -149,6 +122,7 @@ mod tests {
 
     const NOW: Millis = 1_750_000_000_000;
     const LATER: Millis = NOW + 60_000;
+    const RESULT: TxHash = TxHash::new([7; 32]);
     const RELEASED: Result<Released, Unreleased> = Ok(Released(()));
     const NOT_INCLUDED: Result<Released, Unreleased> = Err(Unreleased::NotIncluded);
     const NO_RESULT: Result<Released, Unreleased> = Err(Unreleased::NoResult);
@@ -189,8 +163,9 @@ mod tests {
             (Protected, Some(Withdrawn),        Some(30), None,     None,            Some(NOW),   REFUNDABLE),
         ];
         for (mode, status, payment_depth, result, posted_until, submit_result, expected) in table {
-            let result = result.map(|depth| IncludedResult { tx: TxHash::new([7; 32]), depth });
-            let facts = ReleaseFacts { mode, status, payment_depth, result, posted_until, submit_result };
+            let (result_tx, result_depth) = (result.map(|_| RESULT), result.unwrap_or(0));
+            let facts =
+                ReleaseFacts { mode, status, payment_depth, result_tx, result_depth, posted_until, submit_result };
             assert_eq!(release(&facts, 0, NOW, &slots), expected, "{facts:?}");
         }
     }
@@ -203,15 +178,16 @@ mod tests {
                     mode: Instant,
                     status: Some(Settled),
                     payment_depth: Some(payment),
-                    result: None,
+                    result_tx: None,
+                    result_depth: 0,
                     posted_until: None,
                     submit_result: None,
                 };
                 let expected = |depth| if depth >= wanted { RELEASED } else { UNCONFIRMED };
                 assert_eq!(release(&paid, wanted, NOW, &api_types::SLOTS), expected(payment), "{paid:?}, {wanted}");
                 for depth in [0, 1, 2, 19, 20] {
-                    let result = Some(IncludedResult { tx: TxHash::new([7; 32]), depth });
-                    let sold = ReleaseFacts { mode: Protected, status: Some(ResultSubmitted), result, ..paid };
+                    let (status, result_tx) = (Some(ResultSubmitted), Some(RESULT));
+                    let sold = ReleaseFacts { mode: Protected, status, result_tx, result_depth: depth, ..paid };
                     let known = release(&sold, wanted, NOW, &api_types::SLOTS);
                     assert_eq!(known, expected(payment.min(depth)), "{sold:?}, {wanted}");
                 }
@@ -225,7 +201,8 @@ mod tests {
             mode: Protected,
             status: Some(ResultSubmitted),
             payment_depth: Some(0),
-            result: Some(IncludedResult { tx: TxHash::new([7; 32]), depth: 0 }),
+            result_tx: Some(RESULT),
+            result_depth: 0,
             posted_until: None,
             submit_result: None,
         };

@@ -13,7 +13,7 @@ use api_types::{Answer, PurchaseRequest, RequestStatus};
 use cardano::{Lovelace, keys::SigningKey};
 use market::{
     DeliveryMode, ListingId,
-    account::{self, Account, AskAbove, RuleChanges},
+    account::{self, Account, RuleChanges},
     claim::{Blocked, Claim, WalletBlocked, conditions},
     limits::{Authorization, SpendRefused},
     purchase_request::{self, APPROVAL_MS, Asked, MAX_WAITING, MAX_WAITING_PER_AGENT, REQUEST_MS, RequestId},
@@ -63,7 +63,7 @@ impl World {
 
     fn asks_above(&self, ada: u32) {
         let limits = account::limits(10, 500).unwrap();
-        let rules = RuleChanges { ask_above: Some(AskAbove::from_ada(ada).unwrap()), ..RuleChanges::default() };
+        let rules = RuleChanges::parse(Some(ada), None, None).unwrap();
         assert!(block(account::set_limits(&self.db, &token(1), limits, rules, NOON)).unwrap().is_some());
     }
 

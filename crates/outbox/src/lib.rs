@@ -45,7 +45,7 @@ pub use news::NewBlocks;
 pub use replacement::Replacement;
 pub use send::{Attempt, Next, NoPause, RetryPolicy, Sent};
 pub use statements::{
-    MAX_GIVEN_UP, by_id, change, clear_recheck, clear_recheck_of_block, give_up, given_up_for, live_for,
+    MAX_GIVEN_UP, by_id, change, clear_recheck, clear_recheck_of_block, give_up_expired, given_up_for, live_for,
     mark_never_included, open, open_of_kinds, overdue, recheck, to_recheck, write_down,
 };
 pub use wallet::{MAX_LAG_MS, MAX_LATE_MS, MAX_VALID_MS, SnapshotQuery, VALID_SLOTS, WalletSnapshot, snapshot};

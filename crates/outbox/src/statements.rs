@@ -175,17 +175,20 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Write<Option<Entry>> 
     )
 }
 
-/// Builds the statement that gives up external payments without looking them up on the chain, because their validity
-/// ended long ago. A payment that its payer may still claim by a signature becomes refused; others become expired.
-/// `which` is an SQL query for the transaction ids, with `over_since` as its parameter `?1`.
-pub fn give_up(which: &str, over_since: u64) -> Write {
+/// Builds the statement that gives up external transactions of this kind that are still open although their validity
+/// ended before the slot `before`, at most `most`, without looking them up on the chain. If a block includes such a
+/// transaction, a later request of its payer or of the other server finds the block. A payment that its payer may still
+/// claim by a signature becomes refused; others become expired.
+pub fn give_up_expired(kind: Kind, before: u64, most: u32) -> Write {
+    let kind = kind.name();
     sql::write!(
         "UPDATE outbox SET \
            state = iif(state = 'claimed' AND provenance = 'unknown' AND kind <> 'settlement', 'refused', 'expired'), \
            provenance = iif(provenance = 'unknown', 'foreign', provenance), \
            reason = 'no block had it in time', cbor = '' \
-         WHERE wallet IS NULL AND phase = 'open' AND tx_id IN ({which})",
-        over_since
+         WHERE tx_id IN (SELECT tx_id FROM outbox WHERE kind = '{kind}' AND phase = 'open' AND wallet IS NULL \
+           AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT {most})",
+        before
     )
 }
 

@@ -21,7 +21,7 @@ use cardano::{
 };
 use market::{
     account::{
-        AskAbove, DEFAULT_DAILY_BUDGET, DEFAULT_MAX_PER_PAYMENT, DEMO_OWNER, MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA,
+        DEFAULT_DAILY_BUDGET, DEFAULT_MAX_PER_PAYMENT, DEMO_OWNER, MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA,
         NewWallet, RuleChanges,
     },
     challenge::{self, Challenge, Challenges, ChallengesError, Purpose},
@@ -325,7 +325,7 @@ impl Writing<'_> {
             self.now_ms.into(),
             owner_key.into(),
             wallet.address.payment_key().into(),
-            rules.ask_above.and_then(AskAbove::price).into(),
+            rules.ask_above.flatten().into(),
             keeps_limits.into(),
             rules.ask_above.is_some().into(),
             rules.protected_only.into(),

@@ -175,12 +175,6 @@ impl Question {
             offset = ranked.offset,
         )
     }
-
-    /// Returns the number of scans of the full-text index that the search needs.
-    #[must_use]
-    pub const fn index_scans(&self) -> usize {
-        self.0.len()
-    }
 }
 
 /// Arguments of [`Question::ranked`]: the listings to search, and the part of the result to read.

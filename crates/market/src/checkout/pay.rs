@@ -4,7 +4,7 @@ use cardano::{
     Address, ContentHash, Lovelace, TxHash, chain::Chain, evaluation::Evaluate, keys::VerifyEd25519, slots::Millis,
 };
 use outbox::{Entry, EntryState, Provenance, Sleep, Trust};
-use sql::{Database, DatabaseError};
+use sql::{Both, Database, DatabaseError};
 use x402_cardano::{
     Refusal,
     exact::{Payment, VerifiedPayment, verify},
@@ -22,7 +22,7 @@ use crate::{
     claim::{Blocked, Claim, NewPayment},
     contents::Contents,
     listing::DeliveryMode,
-    payment::{self, PaymentRecord, ResumedPayment},
+    payment::{self, IdentifierUse, PaymentRecord},
     release::{Released, Unreleased},
 };
 
@@ -156,7 +156,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     ) -> Result<PaidContent, PayError> {
         let pay = PayRequest { terms, presented, proven, now: self.now };
         let id = presented.identifier.as_ref().map(|identifier| identifier.id.as_str());
-        if let Some(ResumedPayment { mut record, payload }) =
+        if let Some(Both(mut record, IdentifierUse { payload })) =
             self.database.fetch(payment::resumed_by(presented.tx(), &terms.id, id)).await?
         {
             if let (Some(own), Some(known)) = (&presented.identifier, payload)

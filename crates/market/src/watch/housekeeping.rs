@@ -3,7 +3,7 @@
 //! delete data of the market, because Workers' free plan allows 50 statements per run.
 
 use cardano::{chain::Tip, slots::Millis};
-use outbox::{MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up};
+use outbox::{Kind, MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up_expired};
 use sql::{Database, Write};
 
 use super::{ArbiterClient, Keys, Ledger, Watch, context::Tick};
@@ -58,8 +58,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 fn market(now: Millis, tip: &Tip) -> Vec<Write> {
     let long_ago = tip.slot.saturating_sub(MAX_LAG_MS / 1_000);
     vec![
-        give_up_expired("payment", long_ago),
-        give_up_expired("settlement", long_ago),
+        give_up_expired(Kind::Payment, long_ago, MAX_ROWS),
+        give_up_expired(Kind::Settlement, long_ago, MAX_ROWS),
         remove_entries(
             &format!("reason IS NOT '{NOT_OUR_SUBMISSION}' AND {PAYMENTS}"),
             tip.slot.saturating_sub(FAILED_SLOTS),
@@ -80,17 +80,6 @@ fn market(now: Millis, tip: &Tip) -> Vec<Write> {
         remove_older("registered_days", "rowid", "day", now / DAY_MS),
         sql::write!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),
     ]
-}
-
-/// Builds the statement that gives up external transactions of this kind that are still open although their validity
-/// ended before the slot `before`, because the watcher could not look up all of them. If a block includes such a
-/// transaction, a later request of its payer or of the other server finds the block.
-fn give_up_expired(kind: &str, before: u64) -> Write {
-    let which = format!(
-        "SELECT tx_id FROM outbox WHERE kind = '{kind}' AND phase = 'open' \
-         AND wallet IS NULL AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT {MAX_ROWS}"
-    );
-    give_up(&which, before)
 }
 
 /// Builds the statement that deletes outbox entries whose validity ended before the slot `before`, and the rows that
