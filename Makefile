@@ -8,6 +8,8 @@ export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 STATE ?= .state
 # Test files that run in parallel. They often wait for blocks, so twelve take less time than seven on two cores.
 E2E_JOBS ?= 12
+# Fewer of the slow ones, because floods and races need most of the machine.
+LOAD_JOBS ?= 7
 # Libraries, in the order in which they are published.
 LIBRARIES = surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node tests/run.ts $(FILES)
@@ -35,7 +37,7 @@ LINTED_CARGO = env -u MAKEFLAGS -u MFLAGS CARGO_INCREMENTAL=0 RUSTC_WORKSPACE_WR
 rust-linted: formatted
 	$(LINTED_CARGO) build --workspace --all-targets --quiet
 
-# What the end-to-end tests need, which often wait while the unit tests are compiled.
+# The programs that the end-to-end tests run. The unit tests are compiled during those tests, which often wait for blocks.
 programs: formatted
 	$(LINTED_CARGO) build --workspace --bins --examples --quiet
 
@@ -49,12 +51,10 @@ workers-checked: outsiders
 	@env -u MAKEFLAGS -u MFLAGS scripts/build-all.sh workers
 	@env -u MAKEFLAGS -u MFLAGS $(MAKE) --no-print-directory lint-scripts
 
-# Fewer at a time, because floods and races need most of the machine.
-load: E2E_JOBS = 7
 load: outsiders rust-linted documented lint-wasm ## the slow tests and lints: random events, floods, faults, races, attacks, deployment, a rush, two minutes of soak
 	@scripts/build-all.sh workers
 	$(LINTED_CARGO) test --workspace --tests --quiet -- --ignored
-	@LOAD=only $(RUN_E2E)
+	@LOAD=only JOBS=$(LOAD_JOBS) node tests/run.ts $(FILES)
 
 lint: lint-scripts lint-native lint-wasm documented ## formatting, lints, types, references in documents
 

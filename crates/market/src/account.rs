@@ -317,7 +317,7 @@ fn out_of_range(field: &str, range: fmt::Arguments<'_>) -> Error {
 /// Changes to an owner's rules for agents. `None` leaves a rule unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleChanges {
-    /// Price above which an agent's purchase needs its owner's approval; `Some(None)` if none needs it.
+    /// Price above which an agent's purchase needs its owner's approval. `Some(None)`: no purchase needs approval.
     pub ask_above: Option<Option<Lovelace>>,
     /// Whether agents may make protected purchases only.
     pub protected_only: Option<bool>,

@@ -13,8 +13,8 @@ use crate::{
     withdraw::WithdrawError,
 };
 
-/// Implements the conversion to [`Error`] for errors whose code depends on the variant. A field of the request may follow
-/// the code.
+/// Implements the conversion to [`Error`] for errors whose code depends on the variant. `in "name"` after a code names
+/// the request's field that caused the error.
 macro_rules! coded {
     ($($error:ty { $($case:pat $(if $guard:expr)? => $code:expr $(, in $field:literal)?;)+ })+) => {$(
         impl From<$error> for Error {
@@ -41,7 +41,8 @@ coded! {
     }
     Unavailable {
         Unavailable::Port(_) | Unavailable::Restoring => ErrorCode::Unavailable;
-        Unavailable::NotIncluded(_) | Unavailable::Unconfirmed(_) | Unavailable::NoResult(_) => ErrorCode::PaymentPending;
+        Unavailable::NotIncluded(_) | Unavailable::Unconfirmed(_) | Unavailable::NoResult(_)
+            => ErrorCode::PaymentPending;
         Unavailable::ChainBehind => ErrorCode::ProtectedPaused;
         Unavailable::Refundable(_) => ErrorCode::Refundable;
         Unavailable::Refunded(_) => ErrorCode::Refunded;

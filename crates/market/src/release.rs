@@ -34,7 +34,7 @@ pub struct ReleaseFacts {
     /// The transaction that posted the first result of a protected purchase, or the transaction that paid the escrow
     /// out without a result. `None` while no block includes such a transaction.
     pub result_tx: Option<TxHash>,
-    /// Number of known blocks on top of the block that includes that transaction; 0 while no block includes it.
+    /// Number of known blocks on top of the block that includes that transaction. Meaningless without `result_tx`.
     pub result_depth: u64,
     /// First slot in which the pending transaction that posts a result is no longer valid; `None` if there is no such
     /// transaction.

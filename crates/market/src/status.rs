@@ -38,9 +38,9 @@ pub struct TickRecord {
     pub wallets: Vec<WalletBalance>,
 }
 
-/// Reads the balances of the wallets that pay network fees: the platform's wallet, which is that of the seller of record,
-/// and the wallet of the escrow contract's first arbiter. A balance is absent if the provider fails, for which the watcher
-/// raises an alarm.
+/// Reads the balances of the wallets that pay network fees: the platform's wallet, which is that of the seller of
+/// record, and the wallet of the escrow contract's first arbiter. `balance_lovelace` is `None` if the provider did not
+/// answer, which is no error here, because the watcher raises an alarm if the provider fails.
 pub async fn balances(
     chain: &impl Chain,
     seller: Option<&SigningKey>,

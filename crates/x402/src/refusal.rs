@@ -3,8 +3,8 @@
 //! If other implementations of the scheme have a code for the same error, that code is used (x402-foundation/x402,
 //! `typescript/packages/mechanisms/cardano/src/constants.ts`), so that clients need only one table.
 
-/// Declares an error enum whose variants each have a message and a stable code, which is that of a contained error after
-/// `as`.
+/// Declares an error enum whose variants each have a message and a stable code: `=> "code"` states the code, and
+/// `as inner` takes the code of the contained error.
 macro_rules! refusals {
     ($(#[$of_enum:meta])* pub enum $name:ident {
         $($(#[$of_variant:meta])* $variant:ident $(($($tuple:tt)*))? $({ $($fields:tt)* })?

@@ -13,12 +13,15 @@ before(async () => {
 });
 after(() => world.stop());
 
+/** Maximum time for which a buyer who races with 199 others for one wallet tries again. */
+const RACE_MS = 600_000;
+
 /** Until it is answered, also where the provider's queue is full for now. */
 const patiently = (request: () => Promise<Answer>): Promise<Answer> =>
   untilAnswered(async () => {
     const answer = await request();
     return answer.status === 429 ? { ...answer, status: 503 } : answer;
-  });
+  }, RACE_MS);
 
 const counts = (answers: readonly Answer[]): Record<string, number> => {
   const found: Record<string, number> = {};

@@ -118,8 +118,8 @@ describe("paying again", () => {
     });
 
   it("costs at most five batches of the database for a payment, the last of which records its delivery", async () => {
-    // The unpaid request renews the worker's copy of the shop's state, which is used for a second. On a busy machine the payment
-    // may come later all the same, and reading the state is one more batch.
+    // The unpaid request renews the worker's copy of the shop's state, which is used for a second. On a busy machine the
+    // payment may come later all the same, and reading the state is one more batch.
     let [batches, statements] = [Number.POSITIVE_INFINITY, 0];
     for (let payments = 0; payments < 4 && batches > 5; payments++) {
       const { listing, payer } = await sold();

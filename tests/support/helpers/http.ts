@@ -78,14 +78,14 @@ export async function untilRead(request: () => Promise<Answer>): Promise<Answer>
 }
 
 /** Maximum time to repeat a request that is answered with 503. */
-const ANSWERING_MS = 600_000;
+const ANSWERING_MS = 180_000;
 
 /**
  * Sends a request and repeats it while it is answered with 503, after the time that the answer says, slower each time.
  * On a busy machine, the local ledger can be slower than the service waits.
  */
-export async function untilAnswered(request: () => Promise<Answer>): Promise<Answer> {
-  const deadline = Date.now() + ANSWERING_MS;
+export async function untilAnswered(request: () => Promise<Answer>, patience = ANSWERING_MS): Promise<Answer> {
+  const deadline = Date.now() + patience;
   for (let times = 1; ; times = Math.min(2 * times, 4)) {
     const answer = await request();
     if (answer.status !== 503 || Date.now() > deadline) return answer;

@@ -2,8 +2,9 @@
 //!
 //! The contract runs only when an escrow is spent, not when it is created, so an error in a lock that is not found here
 //! would strand the money. Every rule of the scheme document ("Facilitator Verification Rules", the additional ones,
-//! and "Lock invariants") is a function in one table and checks one property. If the subject of a rule is absent, the
-//! rule passes, because another rule rejects the absence. Where one rule implies another, the implying rule says so.
+//! and "Lock invariants") is a function in one table; one function checks all fields that the seller signed. If the
+//! subject of a rule is absent, the rule passes, because another rule rejects the absence. Where one rule implies
+//! another, the implying rule says so.
 
 use ::escrow::{Datum, InvalidDatum, MIN_REFERENCE_SIGNATURE_BYTES, PlutusAddress, State, collateral};
 use cardano::{

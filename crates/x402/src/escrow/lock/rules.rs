@@ -1,4 +1,4 @@
-//! The rules for a lock, in one function each, but for those of the fields that the seller signed.
+//! The rules for a lock: one function each, except that one function checks all fields that the seller signed.
 
 use super::{
     Datum, Field, KeyHash, Lock, LockError, MIN_REFERENCE_SIGNATURE_BYTES, PlutusAddress, State,
@@ -122,8 +122,8 @@ fn buyer_witness(lock: &Lock<'_>) -> LockResult {
     of_datum(lock, |datum| holds(buyer_key(datum).is_none_or(signed), LockError::BuyerWitness))
 }
 
-/// Checks each field that the signed terms determine against an honest buyer's datum. Also checks the contract's minimum
-/// length of a reference signature, 16 bytes, which every valid signature exceeds.
+/// Checks that each field that the signed terms determine is as in the datum that an honest buyer makes from them. Also
+/// checks the contract's minimum length of a reference signature, 16 bytes, which every valid signature exceeds.
 fn signed_terms(lock: &Lock<'_>) -> LockResult {
     of_datum(lock, |datum| {
         let honest = lock.facts.terms.datum_for(datum.buyer, datum.buyer_return_address, datum.collateral_return);
