@@ -12,7 +12,7 @@ E2E_JOBS ?= 12
 LOAD_JOBS ?= 7
 # Libraries, in the order in which they are published.
 LIBRARIES = surety-cardano surety-escrow x402-cardano
-RUN_E2E = JOBS=$(E2E_JOBS) node tests/run.ts $(FILES)
+RUN_E2E = node tests/run.ts $(FILES)
 
 .PHONY: help setup outsiders rust-linted programs rust-tests workers-checked build release demo dev test load lint lint-native lint-wasm lint-scripts formatted documented audit unit e2e e2e-quick chaos soak rush bench bench-distance scale fuzz package contract deploy rollback smoke first-sale status tail backup restore mark-restored pause resume facilitator-key clean-state
 
@@ -45,7 +45,7 @@ rust-tests: rust-linted
 	$(LINTED_CARGO) test --workspace --quiet
 
 e2e-quick:
-	@LOAD=no $(RUN_E2E)
+	@LOAD=no JOBS=$(E2E_JOBS) $(RUN_E2E)
 
 workers-checked: outsiders
 	@env -u MAKEFLAGS -u MFLAGS scripts/build-all.sh workers
@@ -54,7 +54,7 @@ workers-checked: outsiders
 load: outsiders rust-linted documented lint-wasm ## the slow tests and lints: random events, floods, faults, races, attacks, deployment, a rush, two minutes of soak
 	@scripts/build-all.sh workers
 	$(LINTED_CARGO) test --workspace --tests --quiet -- --ignored
-	@LOAD=only JOBS=$(LOAD_JOBS) node tests/run.ts $(FILES)
+	@LOAD=only JOBS=$(LOAD_JOBS) $(RUN_E2E)
 
 lint: lint-scripts lint-native lint-wasm documented ## formatting, lints, types, references in documents
 
@@ -84,7 +84,7 @@ unit: setup ## Rust's tests but the slow ones; among them the contract held agai
 	cargo test --workspace --quiet
 
 e2e: build outsiders ## the tests against running workers and the local ledger; FILES="arbiter agents" for some, E2E_JOBS=n at a time
-	@$(RUN_E2E)
+	@JOBS=$(E2E_JOBS) $(RUN_E2E)
 
 chaos: build ## protected purchases in a course of events of its own; SEED=n repeats one
 	SEED=$${SEED:-any} node --test tests/load/chaos/chaos.test.ts

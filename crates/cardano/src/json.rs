@@ -5,8 +5,9 @@
 /// as many.
 pub const MAX_VALUES: usize = 1_000;
 
-/// Returns whether a JSON text has more than `most` values, or contains the name behind which `serde_json` would look
-/// for further values in a string. Scans the bytes without parsing them. Punctuation inside strings is not counted.
+/// Returns whether a JSON text has more than `most` values, or contains the object key after which `serde_json` parses a
+/// string as JSON, so that the values inside are not counted. Scans the bytes without parsing them. Punctuation inside
+/// strings is not counted.
 #[must_use]
 pub fn has_more_values(text: &[u8], most: usize) -> bool {
     values(text).nth(most).is_some() || has_raw_value(text)

@@ -12,8 +12,9 @@ import {
   type Tokens,
   token,
 } from "../../../stack/agent/sign-in.ts";
+import { freePort } from "../../../stack/process.ts";
 import { type Answer, json, post, send, usage } from "../../support/helpers/http.ts";
-import { freePort, runPackage } from "../../support/helpers/program.ts";
+import { runPackage } from "../../support/helpers/program.ts";
 import * as oauth from "../../support/outsiders/oauth.ts";
 import { startWorld, type World } from "../accounts/world.ts";
 

@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { chmodSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
+import { freePort } from "../../../stack/process.ts";
 import { sha256Hex } from "../../../stack/wallets/proof.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
 import { type Between, balanceOf, between, type Client, clientOf } from "../../e2e/cli/client.ts";
 import { type Listing, list } from "../../support/helpers/listings.ts";
 import { purchasesOf } from "../../support/helpers/payments.ts";
-import { freePort } from "../../support/helpers/program.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 
 let world: World;

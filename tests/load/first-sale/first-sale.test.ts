@@ -5,12 +5,11 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { root } from "../../../stack/process.ts";
+import { freePort, root } from "../../../stack/process.ts";
 import { balanceOf, clientOf } from "../../e2e/cli/client.ts";
 import { passTo, until } from "../../e2e/escrow/sale.ts";
 import { json, send } from "../../support/helpers/http.ts";
 import { purchasesOf } from "../../support/helpers/payments.ts";
-import { freePort } from "../../support/helpers/program.ts";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 
 /** A run of the program in a process group of its own. */
@@ -118,14 +117,14 @@ describe("the first sale of a deployment", { timeout: 900_000 }, () => {
       /Aurora hero, 2 tADA/,
       /Calm landing, 6 tADA/,
       /fee .* transaction [0-9a-f]{64}/,
-      /bought[: ]/,
+      /bought: purchase/,
       /locks in the escrow/,
-      /4\. [\s\S]*bought[: ]/,
+      /4\. [\s\S]*bought: purchase/,
       /after Ctrl-C/,
     ];
     for (const words of steps) {
       const run = begin();
-      // On a busy machine, the run before was killed later, and may already have done this step.
+      // On a busy machine, the previous run may have been killed only after it had done this step too.
       await Promise.race([run.says(words), run.says(/after Ctrl-C/)]);
       run.kill();
       texts.push((await run.ended).text);

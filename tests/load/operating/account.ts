@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { unstable_splitSqlQuery } from "wrangler";
-import { freePort } from "../../support/helpers/program.ts";
+import { freePort } from "../../../stack/process.ts";
 
 interface Binding {
   readonly name: string;

@@ -1,6 +1,5 @@
 // Runs other programs to their end.
 import { spawn } from "node:child_process";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { root } from "../../../stack/stack.ts";
 
@@ -43,14 +42,3 @@ export function run(command: string, args: readonly string[], options: ProgramOp
 /** Runs a program of an installed package. */
 export const runPackage = (file: string, args: readonly string[], options?: ProgramOptions): Promise<Ran> =>
   run(process.execPath, [join(root, "tests/support/outsiders/node_modules", file), ...args], options);
-
-/** Returns a port that nothing listens on. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const socket = createServer();
-    socket.on("error", reject).listen(0, "127.0.0.1", () => {
-      const { port } = socket.address() as AddressInfo;
-      socket.close(() => resolve(port));
-    });
-  });
-}
